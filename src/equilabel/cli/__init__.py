@@ -1,6 +1,6 @@
-"""The command line: files in; labels, tables, overlays and a record of the run out."""
+"""The command line, which writes labels, tables, overlays and a record of the run."""
 
-from . import interrupts as _interrupts  # noqa: F401 - first: what Ctrl-C does
+from . import interrupts as _interrupts  # noqa: F401 - first, to handle Ctrl-C
 
 # isort: split
 from .program import main

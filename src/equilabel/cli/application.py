@@ -1,4 +1,4 @@
-"""The program `equilabel` before any command: its help and its version."""
+"""The typer application: help and version of the program `equilabel`."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`equilabel batch`: check its arguments, claim the folder, and start the run."""
+"""`equilabel batch`: check the arguments, lock the output folder, start the run."""
 
 from __future__ import annotations
 
@@ -45,44 +45,13 @@ def run(
     dry_run: bool = False,
     scheduler: str | None = None,
 ) -> int:
-    """Label many images, or measure labels, and write their results and records to a folder.
+    """Label many images, or measure labels, write the results to `out`, and return the exit code.
 
-    Parameters
-    ----------
-    words : sequence of str
-        Files, folders and patterns.
-    out : Path
-        Folder of the results; made if needed.
-    options : Options
-        What to do with each image.
-    image : str, optional
-        The image that labels are measured in, or a folder of images.
-    earlier : Earlier, optional
-        The run to repeat, on its images if `words` are none.
-    recursive : bool
-        Whether folders stand for everything below them.
-    jobs : int
-        Images at once.
-    time_limit : float, optional
-        Seconds after which work on an image is stopped.
-    resume : bool
-        Keep complete results of the same files, made with the same parameters.
-    overwrite : bool
-        Replace earlier results.
-    dry_run : bool
-        Tell what would be done, and write nothing.
-    scheduler : str, optional
-        Address of a Dask scheduler whose workers label the images.
-
-    Returns
-    -------
-    int
-        Exit code: 0, 1 if an image failed, 128 + the signal's number if interrupted.
-
-    Raises
-    ------
-    RefusedError
-        Before anything is computed or written.
+    The exit code is 0, 1 if an image failed, or 128 plus the number of the signal that interrupted
+    the run. `words` are files, folders and patterns; if there are none, the images of `earlier` are
+    used. `image` is the image, or the folder of images, in which labels are measured. `time_limit`
+    is in seconds for each image, and `scheduler` is the address of a Dask scheduler. Raises
+    RefusedError before anything is computed or written.
     """
     _check(jobs, time_limit, resume, overwrite)
     check_formats(options)
@@ -134,7 +103,7 @@ def _check(jobs: int, time_limit: float | None, resume: bool, overwrite: bool) -
 def _check_folder(
     out: Path, inputs: Sequence[Input], options: Options, *, resume: bool, overwrite: bool
 ) -> Provenance:
-    """Raise RefusedError if results would be lost or mixed; return what they will be made with."""
+    """Return parameters and versions; raise RefusedError if results would be lost or mixed."""
     present = refuse_losses(out, inputs, options, replace=resume or overwrite)
     made_with = provenance(options)
     if resume and (present or count_others(out, [item.name for item in inputs])):

@@ -1,4 +1,4 @@
-"""How far the work on the blocks of an image is, as printed to the terminal."""
+"""Progress of the blocks of an image, printed to the terminal."""
 
 from __future__ import annotations
 
@@ -14,18 +14,13 @@ from .streams import Steady, say
 if TYPE_CHECKING:
     from typing import Self, TextIO
 
-PAUSE = 10  # seconds between two lines on a step, where there is no terminal
+PAUSE = 10  # seconds between two lines about a step if the output is not a terminal
 
 
 class BlockProgress:
-    """Shows blocks that are done: bars on a terminal, else a line now and then.
+    """Show the number of finished blocks: as bars on a terminal, otherwise as a line now and then.
 
-    Attributes
-    ----------
-    step : str
-        The one in work; empty before the first.
-    done, total : int
-        Of its blocks.
+    `step` is the current step ("" before the first); `done` and `total` count its blocks.
     """
 
     def __init__(self) -> None:
@@ -37,18 +32,18 @@ class BlockProgress:
             self._bars = _bars()
 
     def __enter__(self) -> Self:
-        """Begin to draw."""
+        """Start to draw."""
         if self._bars is not None:
             self._bars.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Leave what was drawn."""
+        """Stop drawing; the bars stay on the screen."""
         if self._bars is not None:
             self._bars.stop()
 
     def __call__(self, step: str, done: int, total: int) -> None:
-        """Show how many blocks are done in a step."""
+        """Show how many blocks of a step are done."""
         new = step != self.step or done < self.done
         self.step, self.done, self.total = step, done, total
         if self._bars is not None:
@@ -61,7 +56,7 @@ class BlockProgress:
             self._told = monotonic()
 
     def __str__(self) -> str:
-        """Describe the step in work."""
+        """Describe the current step."""
         return f"step '{STEPS.get(self.step, self.step)}', {self.done} of {self.total}"
 
 

@@ -1,4 +1,4 @@
-"""The channel of an image that --channel names."""
+"""Find the channel that --channel names."""
 
 from __future__ import annotations
 
@@ -10,27 +10,14 @@ if TYPE_CHECKING:
 
     from equilabel.storage.tiff import TiffImage
 
-MOST = 12  # channels that a message lists
+MOST = 12  # channels listed in a message
 
 
 def find_channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None, int | None]:
-    """Find the axis of channels, and the index of the channel to label.
+    """Return the axis of channels and the index of the channel to label.
 
-    Parameters
-    ----------
-    image : TiffImage
-    wanted : int or str, optional
-        Index or name of a channel.
-
-    Returns
-    -------
-    axis, channel : int or None
-        None where the image has no axis of channels.
-
-    Raises
-    ------
-    ValueError
-        If the image has no such channel, or has several and none is named.
+    Both are None if the image has no axis of channels. Raises ValueError if the image has no such
+    channel, or has several and `wanted` is None.
     """
     if "C" not in image.axes:
         if wanted in (None, 0) or str(wanted) in image.channels:
@@ -47,7 +34,7 @@ def find_channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None
         return axis, 0
     if isinstance(wanted, int) and 0 <= wanted < count:
         return axis, wanted
-    if wanted is not None and str(wanted) in image.channels:  # "488" names a channel, too
+    if wanted is not None and str(wanted) in image.channels:  # "488" can be a name too
         return axis, image.channels.index(str(wanted))
     got = "none" if wanted is None else repr(wanted)
     message = (
@@ -58,10 +45,8 @@ def find_channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None
 
 
 def _listed(names: Sequence[str], count: int) -> str:
-    """List the channels of an image as they can be typed.
+    """List the channels of an image as a user can type them.
 
-    Examples
-    --------
     >>> _listed(("DAPI", "GFP"), 2), _listed((), 3)
     ("0 'DAPI', 1 'GFP'", '0, 1, 2')
     """
@@ -72,7 +57,7 @@ def _listed(names: Sequence[str], count: int) -> str:
 
 
 def _remedy(names: Sequence[str], wanted: int | str | None) -> str:
-    """Suggest a name that is nearly the one asked for, else the first channel."""
+    """Suggest the channel with the most similar name, otherwise the first one."""
     folded = {name.casefold(): name for name in reversed(names)}
     near = get_close_matches(str(wanted).casefold(), folded, n=1, cutoff=0.5)
     if wanted is not None and near:

@@ -1,4 +1,4 @@
-"""Size and checksum of a result: a file, or an OME-Zarr, which is a folder."""
+"""Size and checksum of a result, which is a file or a folder (OME-Zarr)."""
 
 from __future__ import annotations
 
@@ -13,23 +13,17 @@ if TYPE_CHECKING:
 
 
 def size_of(path: Path) -> int:
-    """Return the bytes of a file, or of all files in a folder.
+    """Return the size in bytes of a file, or of all files in a folder.
 
-    Raises
-    ------
-    OSError
-        If there is neither, or the folder has links, pipes or devices.
+    Raises OSError if the path does not exist, or the folder contains links, pipes or devices.
     """
     return sum(map(_size, _files(path)))
 
 
 def checksum_of(path: Path) -> str:
-    """Return the SHA-256 of a file; of a folder that of the names and contents of its files.
+    """Return the SHA-256 of a file, or of the names and contents of all files in a folder.
 
-    Raises
-    ------
-    OSError
-        As `size_of`.
+    Raises OSError like `size_of`.
     """
     if not is_folder(path):
         return _sha256(path)
@@ -39,7 +33,7 @@ def checksum_of(path: Path) -> str:
 
 
 def _files(path: Path) -> list[Path]:
-    """List all in a folder that is no folder, in the order of names; or a file by itself."""
+    """List all files below a folder, sorted by name; for a file, list the file alone."""
     if not is_folder(path):
         return [path]
     return sorted(file for file in path.rglob("*") if not is_folder(file))

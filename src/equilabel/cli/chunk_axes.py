@@ -1,4 +1,4 @@
-"""What the axes of an image in chunks mean, as arguments of `segment_chunked`."""
+"""Meaning of the axes of a chunked image, as arguments of `segment_chunked`."""
 
 from __future__ import annotations
 
@@ -21,48 +21,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Axes:
-    """What the axes of an image mean.
+    """Meaning of the axes of an image."""
 
-    Attributes
-    ----------
-    arguments : dict
-        Of `segment_chunked`.
-    shape : tuple of int
-        Of the image.
-    names : str
-        A letter for each axis of the image; empty for a plain Zarr.
-    spacing : dict of str to float
-        Pixel size by axis, where it is used.
-    unit : str
-        Of lengths in the table.
-    notes : tuple of str
-        On what was guessed.
-    known : dict of str to float
-        Pixel size by axis, used or not.
-    file_unit : str
-        Of `known`.
-    interval : float, optional
-        Seconds between frames.
-    """
-
-    arguments: dict[str, Any]
-    shape: tuple[int, ...]
-    names: str = ""
-    spacing: dict[str, float] = field(default_factory=dict)
-    unit: str = PIXEL
-    notes: tuple[str, ...] = ()
-    known: dict[str, float] = field(default_factory=dict)
-    file_unit: str = ""
-    interval: float | None = None
+    arguments: dict[str, Any]  # keyword arguments of `segment_chunked`
+    shape: tuple[int, ...]  # of the image
+    names: str = ""  # a letter for each axis of the image; "" for a plain Zarr
+    spacing: dict[str, float] = field(default_factory=dict)  # pixel size by axis, where it is used
+    unit: str = PIXEL  # of lengths in the table
+    notes: tuple[str, ...] = ()  # about what was guessed
+    known: dict[str, float] = field(default_factory=dict)  # pixel size by axis, used or not
+    file_unit: str = ""  # unit of `known`
+    interval: float | None = None  # seconds between frames
 
 
 def find_axes(path: Path, options: Options) -> Axes:
-    """Return what the axes of an image mean, by its file and by options.
+    """Return the meaning of the axes of an image, from its file and the options.
 
-    Raises
-    ------
-    ValueError, OSError, ImportError
-        If the image cannot be read, or options do not suit its axes.
+    Raises ValueError, OSError or ImportError if the image cannot be read, or if options do not fit
+    its axes.
     """
     from equilabel.storage.lazy import describe_tiff, describe_zarr
     from equilabel.storage.zarr_arrays import note_missing
@@ -75,7 +51,7 @@ def find_axes(path: Path, options: Options) -> Axes:
 
 
 def _plain(image: TiffImage, options: Options) -> Axes:
-    """Return what axes mean that have no names."""
+    """Return the meaning of axes without names."""
     if options.channel is not None:
         message = (
             "--channel needs the axes of an OME-Zarr; got a plain Zarr, whose axes have no names. "
@@ -93,7 +69,7 @@ def _plain(image: TiffImage, options: Options) -> Axes:
 
 
 def _named(image: TiffImage, options: Options, *, is_file: bool = False) -> Axes:
-    """Return what axes mean that have names."""
+    """Return the meaning of axes with names."""
     known = known_axes(image, options)
     channel_axis, channel, axes, stacked, spacing, unit, steps = known
     if axes != "".join(sorted(axes, key="TZYX".index)):

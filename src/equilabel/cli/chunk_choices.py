@@ -1,4 +1,4 @@
-"""Which images are labeled in chunks, and what cannot be done with them."""
+"""Decide which images are labeled in chunks, and refuse options that do not work in chunks."""
 
 from __future__ import annotations
 
@@ -24,48 +24,29 @@ if TYPE_CHECKING:
 
     from .options import Options
 
-# Options that `segment_chunked` takes as `segment` does; others need all pixels at once.
+# Options of both `segment` and `segment_chunked`; the others need all pixels at once.
 TAKEN = tuple(name for name in SEGMENT if name in signature(segment_chunked).parameters)
-OWN = ("chunks", "shards", "scheduler", "workers", "resume")  # which only images in chunks have
+OWN = ("chunks", "shards", "scheduler", "workers", "resume")  # options for images in chunks only
 
 
 @dataclass(frozen=True)
 class Choices:
-    """How an image is labeled in chunks.
+    """How an image is labeled in chunks."""
 
-    Attributes
-    ----------
-    chunks : int or tuple of int, optional
-        Sides of blocks.
-    scheduler : str
-    workers : int, optional
-    resume, overwrite : bool
-        What becomes of earlier results.
-    why : str
-        Why the image is labeled in chunks.
-    typed : collection of str
-        Names of the options that were typed.
-    shards : bool, optional
-        Whether labels are stored in shards.
-    """
-
-    chunks: int | tuple[int, ...] | None = None
+    chunks: int | tuple[int, ...] | None = None  # sides of blocks
     scheduler: str = "threads"
     workers: int | None = None
-    resume: bool = False
-    overwrite: bool = False
-    why: str = ""
-    typed: Collection[str] = ()
-    shards: bool | None = None
+    resume: bool = False  # continue an earlier run
+    overwrite: bool = False  # replace earlier results
+    why: str = ""  # reason for labeling in chunks
+    typed: Collection[str] = ()  # names of the options that the user typed
+    shards: bool | None = None  # whether labels are stored in shards
 
 
 def why_chunked(path: Path, options: Options, *, chunked: bool) -> str:
-    """Return why an image is labeled in chunks; "" if it is labeled in memory.
+    """Return the reason for labeling an image in chunks; "" if it is labeled in memory.
 
-    Raises
-    ------
-    RefusedError
-        If it cannot be labeled in chunks, though that was asked for.
+    Raises RefusedError if `chunked` is set but the image cannot be read in chunks.
     """
     if is_zarr(path):
         return "a Zarr"
@@ -87,17 +68,17 @@ def why_chunked(path: Path, options: Options, *, chunked: bool) -> str:
 
 
 def _need(path: Path, options: Options) -> int:
-    """Return the bytes that labeling a TIFF in memory takes; 0 if that is not known."""
+    """Return the bytes that labeling a TIFF in memory takes; 0 if unknown."""
     from equilabel.storage.headers import read_header
 
     try:
         return forecast(read_header(path), options)
-    except Exception:  # it is told when the file is read
+    except Exception:  # reported when the file is read
         return 0
 
 
 def refuse_own(typed: Collection[str]) -> None:
-    """Raise RefusedError if an option was typed that only images in chunks have."""
+    """Raise RefusedError if the user typed an option that only images in chunks have."""
     for name in OWN:
         if name in typed:
             message = (
@@ -108,7 +89,7 @@ def refuse_own(typed: Collection[str]) -> None:
 
 
 def check_choices(options: Options, choices: Choices) -> None:
-    """Raise RefusedError if options ask for what cannot be done block by block."""
+    """Raise RefusedError if an option does not work block by block."""
     given, usual = options.segment, signature(segment).parameters
     refused: dict[str, object] = {
         name: given[name]

@@ -1,4 +1,4 @@
-"""Options of `equilabel label` for an image in chunks, as a person types them."""
+"""Options of `equilabel label` for chunked images, with their help texts."""
 
 from typing import Annotated
 

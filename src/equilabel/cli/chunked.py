@@ -1,4 +1,4 @@
-"""`equilabel label` of an image in chunks: a Zarr, or a TIFF larger than memory."""
+"""`equilabel label` of a chunked image: a Zarr, or a TIFF larger than memory."""
 
 from __future__ import annotations
 
@@ -39,28 +39,11 @@ if TYPE_CHECKING:
 
 
 def run(path: Path, out: Path, options: Options, choices: Choices) -> int:
-    """Label an image block by block, and write a Zarr of labels, the table and the record.
+    """Label an image block by block; write labels (Zarr), table and record; return the exit code.
 
-    Parameters
-    ----------
-    path : Path
-        A Zarr or a TIFF.
-    out : Path
-        Folder of the results, or where the Zarr of labels is to be: see `find_places`.
-    options : Options
-        What to do with it.
-    choices : Choices
-        How: blocks, where they are computed, and what becomes of earlier results.
-
-    Returns
-    -------
-    int
-        Exit code: 0; 1 if the image failed; 128 + the number of a signal.
-
-    Raises
-    ------
-    RefusedError
-        Before anything is written.
+    The exit code is 0, 1 if the image failed, or 128 plus the number of a signal. `out` is the
+    folder of the results, or the path of the Zarr of labels: see `find_places`. Raises RefusedError
+    before anything is written.
     """
     check_choices(options, choices)
     options = replace(options, labels_format=OME_ZARR)
@@ -103,7 +86,7 @@ def run(path: Path, out: Path, options: Options, choices: Choices) -> int:
 
 
 def _in_words(error: Exception) -> str:
-    """Describe an error with options in place of parameters."""
+    """Describe an error with the names of options in place of parameters."""
     return (
         explain(error)
         .replace("Pass --no-resume to begin again", "Pass --overwrite in its place to begin again")
@@ -119,7 +102,7 @@ def _label(
     axes: Axes,
     progress: BlockProgress,
 ) -> Record:
-    """Label an image, write its table and its record, and return that."""
+    """Label an image, write its table and its record, and return the record."""
     from equilabel import segment_chunked
     from equilabel.storage.table import write_table
 
@@ -156,7 +139,7 @@ def _label(
 def _record(
     path: Path, places: Places, found: Segmentation, axes: Axes, units: dict[str, str]
 ) -> Record:
-    """Return what was found; a Zarr has no checksum, but one for each of its chunks."""
+    """Return the record of the results; labels have no checksum, because each chunk has its own."""
     table = {**describe_result(places.table, places.table.name), "units": units}
     return Record(
         printable(path),

@@ -21,21 +21,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 UNFINISHED, CLAIM = ".unfinished", "claim"
-TRIES = 20  # a run that ends removes the file of its claim while the next one opens it
+TRIES = 20  # a run that ends may remove its claim file while the next run opens it
 
 
 @contextmanager
 def claimed(out: Path) -> Iterator[Path]:
     """Lock a folder for one run, and yield a new folder in it for unfinished files.
 
-    The new folder belongs to this run alone: processes that are left over from a killed run use
-    another. It is removed at the end. What killed runs left beside it stays until the next run
-    calls `clear_others`: results in it may be finished. The lock ends with its process.
-
-    Raises
-    ------
-    RefusedError
-        If the folder cannot be written, or another run has locked it.
+    Only this run uses the new folder; processes that survived a killed run have another one. It is
+    removed at the end. Folders of killed runs stay until the run calls `clear_others`, because
+    results in them may be complete. The lock ends with the process. Raises RefusedError if the
+    folder cannot be written, or if another run has locked it.
     """
     unfinished = out / UNFINISHED
     new = [folder for folder in (out, *out.parents) if not os.path.lexists(folder)]
@@ -52,12 +48,12 @@ def claimed(out: Path) -> Iterator[Path]:
             _release(claim, unfinished / CLAIM)
     finally:
         for folder in (unfinished, *new):
-            with suppress(OSError):  # not empty: the usual case
+            with suppress(OSError):  # usually not empty
                 folder.rmdir()
 
 
 def _claim(unfinished: Path) -> int:
-    """Create the folder and lock the claim file in it; return its descriptor."""
+    """Create the folder, lock the claim file in it, and return its descriptor."""
     try:
         for _ in range(TRIES):
             unfinished.mkdir(parents=True, exist_ok=True)
@@ -65,7 +61,7 @@ def _claim(unfinished: Path) -> int:
                 raise NotADirectoryError(errno.ENOTDIR, "a link", str(unfinished))
             try:
                 claim = open_regular(unfinished / CLAIM, os.O_RDWR | os.O_CREAT)
-            except FileNotFoundError:  # the folder went with another run just now
+            except FileNotFoundError:  # another run has just removed the folder
                 continue
             if not _lock(claim):
                 os.close(claim)
@@ -88,8 +84,8 @@ def _claim(unfinished: Path) -> int:
 
 
 def _release(claim: int, path: Path) -> None:
-    """Remove the claim file, then unlock it: another run that has it open finds it without name."""
-    if sys.platform == "win32":  # where open files cannot be removed
+    """Remove the claim file, then unlock it, so that a run that has opened it sees that."""
+    if sys.platform == "win32":  # open files cannot be removed
         os.close(claim)
     with suppress(OSError):
         path.unlink()
@@ -98,7 +94,7 @@ def _release(claim: int, path: Path) -> None:
 
 
 def clear_others(place: Path) -> None:
-    """Remove what lies beside the folder of a run: killed runs left it."""
+    """Remove everything beside the folder of a run: it is left from killed runs."""
     for leftover in place.parent.iterdir():
         if leftover.name not in (CLAIM, place.name):
             if is_folder(leftover):
@@ -109,7 +105,7 @@ def clear_others(place: Path) -> None:
 
 
 def _is_open_at(descriptor: int, path: Path) -> bool:
-    """Return whether an open file is still the one with this name."""
+    """Return whether an open file is still the file at this path."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except OSError:

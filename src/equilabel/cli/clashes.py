@@ -1,4 +1,4 @@
-"""Inputs whose results would have one name, or lie in those of another."""
+"""Refuse inputs whose results would have the same name or lie inside each other."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def refuse_clashes(inputs: Sequence[Input], endings: Mapping[str, str]) -> None:
-    """Raise a RefusedError that names two inputs whose results would get in each other's way.
+    """Raise a RefusedError that names two inputs with conflicting results.
 
-    `endings` are those of the results of each. Names that differ only in case or in how accents
-    are encoded are one name on many disks.
+    `endings` are the endings of the names of results, by kind. Names that differ only in case or in
+    the encoding of accents count as equal, because many disks do not tell them apart.
     """
     ending = next(iter(endings.values()))
     first: dict[str, Input] = {}
@@ -50,7 +50,7 @@ def refuse_clashes(inputs: Sequence[Input], endings: Mapping[str, str]) -> None:
 
 
 def _remedy(one: Path, other: Path) -> str:
-    """Say what keeps the results of two files apart."""
+    """Describe how to keep the results of two files apart."""
     folder = _common(one, other)
     names = [_below(folder, path) for path in (one, other)]
     whole_disk = folder.is_absolute() and folder == Path(folder.anchor)
@@ -63,7 +63,7 @@ def _remedy(one: Path, other: Path) -> str:
 
 
 def _common(one: Path, other: Path) -> Path:
-    """Return the lowest folder that holds both, absolute unless both paths go down from here."""
+    """Return the deepest common folder; absolute unless both paths are below the current folder."""
     paths = [one, other]
     if any(path.is_absolute() or ".." in path.parts for path in paths):
         paths = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - links stay
@@ -74,7 +74,7 @@ def _common(one: Path, other: Path) -> Path:
 
 
 def _below(folder: Path, path: Path) -> str | None:
-    """Return the name of the results below a folder; None where a search would not find it."""
+    """Return the name of the results below a folder; None if a search would not find the file."""
     path = Path(os.path.abspath(path)) if folder.is_absolute() else path  # noqa: PTH100
     try:
         parts = path.relative_to(folder).parts[:-1]

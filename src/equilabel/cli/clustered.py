@@ -1,4 +1,4 @@
-"""`equilabel batch --scheduler`: images on the machines of a Dask cluster, a task for each."""
+"""`equilabel batch --scheduler`: label images on a Dask cluster, one task for each image."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def check_scheduler(address: str | None, *, jobs: int) -> None:
-    """Raise RefusedError if an address cannot be that of a Dask scheduler, or cannot be used."""
+    """Raise RefusedError if an address is not that of a Dask scheduler, or cannot be used."""
     if address is None:
         return
     if "://" not in address:
@@ -60,23 +60,12 @@ def label_on_cluster(
     begin: Callable[[], None],
     tell: Callable[[str], None],
 ) -> Generator[tuple[Job, Record]]:
-    """Label images on a cluster, yielding each as it is finished.
+    """Label images on a cluster, and yield each image when it is finished.
 
-    An image whose process ends is tried once more at the end, when there is no other.
-
-    Parameters
-    ----------
-    jobs, options, provenance, limit, stop, begin, tell
-        As for `label_all`.
-    address : str
-        Of the scheduler.
-
-    Raises
-    ------
-    RefusedError
-        If there is no cluster, its workers do not see the files, or the options cannot be used.
-    LostSchedulerError
-        If the scheduler cannot be reached any more. Images that were yielded are done.
+    The arguments are those of `label_all`. An image whose process ended is tried once more at the
+    end, with no other image. Raises RefusedError if the scheduler cannot be reached, its workers do
+    not see the files, or the options cannot be used; LostSchedulerError if the scheduler is lost
+    later: the images that were yielded are done.
     """
     from equilabel.chunked.cluster import LostSchedulerError, connected
 
@@ -122,7 +111,7 @@ def _assign(
     limit: float | None,
     address: str,
 ) -> Assignment:
-    """Return what all images have in common; raise RefusedError if a worker cannot work on them."""
+    """Return what all images of a run share; raise RefusedError if a worker cannot work on them."""
     threads = cluster.threads()
     if not threads:
         message = (
@@ -152,7 +141,7 @@ def _attempt(
     tell: Callable[[str], None],
     most: int | None = None,
 ) -> Generator[tuple[Job, Record]]:
-    """Yield images as they are finished, with the places of their results."""
+    """Yield images when they are finished, with the places of their results."""
     tasks = ((job, run) for job in jobs)
     for (job, _), answer in cluster.run(label_there, tasks, stop, most):
         if isinstance(answer, BaseException):
@@ -169,7 +158,7 @@ def _attempt(
 
 
 def _failed(job: Job, run: Assignment, error: Any) -> Record:
-    """Return the record of an image whose task failed, not its process."""
+    """Return the record of an image whose Dask task failed (not its process)."""
     return Record(
         printable(job.path),
         printable(job.name),

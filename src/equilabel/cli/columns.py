@@ -1,4 +1,4 @@
-"""What the columns of a table are measured in, and what they come to for a whole image."""
+"""Units of the columns of a table, and summaries of columns for a whole image."""
 
 from __future__ import annotations
 
@@ -21,25 +21,16 @@ if TYPE_CHECKING:
 
     from .records import Record
 
-PIXEL = "px"  # unit of lengths where the size of a pixel is not known
+PIXEL = "px"  # unit of lengths if the pixel size is unknown
 INTENSITY = re.compile(r"intensity_mean(-\d+)?")
 TOTALED = ("area", "volume", "num_pixels")
 
 
 def column_units(columns: Iterable[Hashable], rank: int, unit: str) -> dict[str, str]:
-    """Return the units of columns, by the names of those that have one.
+    """Return the units of columns by name; columns without a unit are left out.
 
-    Parameters
-    ----------
-    columns : iterable of str
-        Names of columns, such as "centroid-0".
-    rank : int
-        Number of spatial axes.
-    unit : str
-        Of lengths.
+    `rank` is the number of spatial axes, `unit` the unit of lengths.
 
-    Examples
-    --------
     >>> column_units(["label", "area", "centroid-0", "orientation"], 2, "µm")
     {'area': 'µm²', 'centroid-0': 'µm', 'orientation': 'rad'}
     """
@@ -55,17 +46,15 @@ def _unit(column: str, rank: int, unit: str) -> str:
 
 
 def lengths(record: Record) -> str:
-    """Return the unit of lengths in the table of an image; empty if it is not known."""
+    """Return the unit of lengths in the table of an image; "" if unknown."""
     return record.unit if record.spacing else PIXEL
 
 
 def summarize(table: Mapping[str, HostArray] | pd.DataFrame) -> dict[str, float | None]:
-    """Return mean sizes, total sizes and mean intensities of the objects of a table.
+    """Return mean sizes, total sizes and mean intensities of the objects in a table.
 
-    Means are over objects, whatever their sizes; None where there is nothing to average.
+    Means give each object the same weight; they are None if there are no values.
 
-    Examples
-    --------
     >>> summarize({"label": np.array([1, 2]), "area": np.array([4.0, 6.0])})
     {'area_mean': 5.0, 'area_total': 10.0}
     """
@@ -85,9 +74,10 @@ def summarize(table: Mapping[str, HostArray] | pd.DataFrame) -> dict[str, float 
 
 
 def summarize_frames(table: pd.DataFrame, labels: Any) -> Iterator[dict[str, Any]]:
-    """Yield, for each image of a stack, its number, its objects and what `summarize` returns.
+    """Yield the number, the count of objects and the result of `summarize` for each frame.
 
-    `labels` may be an array of Zarr: they are read frame by frame, if at all.
+    `labels` may be a Zarr array; it is read frame by frame, and only if the table has no column
+    "frame".
     """
     if "frame" in table:
         frames = table["frame"].to_numpy()
@@ -95,7 +85,7 @@ def summarize_frames(table: pd.DataFrame, labels: Any) -> Iterator[dict[str, Any
         each = (np.asarray(labels[number]) for number in range(labels.shape[0]))
         counts = [len(regionprops_table(frame, properties=("label",))["label"]) for frame in each]
         frames = np.repeat(np.arange(len(counts)), counts)
-    order = np.argsort(frames, kind="stable")  # labels made elsewhere may be in any
+    order = np.argsort(frames, kind="stable")  # labels made elsewhere may have any order
     table = table.iloc[order]
     edges = np.searchsorted(frames[order], np.arange(labels.shape[0] + 1))
     for number, (start, end) in enumerate(pairwise(edges)):

@@ -1,4 +1,4 @@
-"""The commands: `equilabel batch`, `label`, `measure` and `devices`."""
+"""The commands `equilabel batch`, `label`, `measure` and `devices`."""
 
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,7 @@
-"""Processes of images on a machine of a Dask cluster, which a task starts, gives jobs, and ends.
+"""Child processes that label images on the machines of a Dask cluster.
 
-A worker of Dask cannot run code that may crash: it would die with all of its tasks. So each of its
-threads has a process of ours, as on a single machine, which its tasks use one after the other.
+Code that crashes would kill a Dask worker with all its tasks. Each thread of a worker therefore
+uses a child process, which its tasks share one after the other.
 """
 
 from __future__ import annotations
@@ -29,46 +29,30 @@ if TYPE_CHECKING:
     from .one import Job
     from .options import Options
 
-POLL = 0.2  # seconds between looks at the time limit, and at the end of the run
+POLL = 0.2  # seconds between checks of the time limit and of the end of the run
 IDLE = 60.0  # seconds after which a process without a job ends
-MARK = "mark"  # file in the folder of a run, by which machines know that they see the same one
+MARK = "mark"  # file in the folder of a run: proves that machines see the same folder
 CHILD = "from equilabel.cli.detached import main; main()"
 
 
 class GoneError(Exception):
-    """The run has ended, or its folder cannot be seen from here."""
+    """The run has ended, or its folder is not visible from this machine."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """What all images of a run have in common.
-
-    Attributes
-    ----------
-    options : Options
-    provenance : Provenance
-    folder : Path
-        In which the command was started: the paths of images may be relative to it.
-    place : Path
-        Folder for what is not finished.
-    mark : str
-        Content of the file `MARK` in it.
-    threads : int
-        Of a worker of Dask, at most: images at once on its machine.
-    limit : float, optional
-        Seconds after which work on an image is stopped.
-    """
+    """What all images of a run share."""
 
     options: Options
     provenance: Provenance
-    folder: Path
-    place: Path
-    mark: str
-    threads: int
-    limit: float | None = None
+    folder: Path  # where the command was started: paths of images may be relative to it
+    place: Path  # folder for unfinished files
+    mark: str  # content of the file `MARK` in `place`
+    threads: int  # of the Dask workers: images at once on a machine, at most
+    limit: float | None = None  # seconds after which work on an image is stopped
 
     def seen(self) -> bool:
-        """Return whether the folder of the run is there."""
+        """Return whether the folder of the run is visible from this machine."""
         try:
             return (self.place / MARK).read_text("utf-8") == self.mark
         except OSError:
@@ -76,7 +60,7 @@ class Assignment:
 
 
 class _Process:
-    """A child process with the methods of one of `multiprocessing`."""
+    """A child process with the interface of `multiprocessing.Process`."""
 
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
         self._child = child
@@ -84,22 +68,22 @@ class _Process:
 
     @property
     def exitcode(self) -> int | None:
-        """How it ended: the number of a signal is negative."""
+        """Exit code; minus the number of the signal that killed it."""
         return self._child.poll()
 
     def is_alive(self) -> bool:
-        """Return whether it has not ended."""
+        """Return whether the process is still running."""
         return self._child.poll() is None
 
     def join(self) -> None:
-        """Wait for its end."""
+        """Wait for the end of the process."""
         self._child.wait()
         if self._child.stdin is not None:
             self._child.stdin.close()
 
 
 class DetachedWorker(Worker):
-    """A process of a single thread that a worker of Dask may start: that is a daemon itself."""
+    """A process with one thread that a Dask worker, itself a daemon, can start."""
 
     def __init__(self, run: Assignment) -> None:
         self.job, self.following, self.ready = None, None, False
@@ -110,7 +94,7 @@ class DetachedWorker(Worker):
             child = subprocess.Popen(
                 [sys.executable, "-c", CHILD, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
-                stdin=subprocess.PIPE,  # it ends when this is closed: with us
+                stdin=subprocess.PIPE,  # the child ends when this is closed: with the parent
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
             )
@@ -120,7 +104,7 @@ class DetachedWorker(Worker):
 
 
 def main() -> None:
-    """Be such a process."""
+    """Run the child process."""
     connection = Connection(int(sys.argv[1]))
     run: Assignment = connection.recv()
     Thread(target=_follow, daemon=True).start()
@@ -132,26 +116,19 @@ def main() -> None:
 
 
 def _follow() -> None:
-    """Exit when the process that started this one has ended."""
+    """Exit when the parent process has ended."""
     os.read(0, 1)
     os._exit(BROKEN)
 
 
 # ------------------------------------------------------------------- in a worker of Dask
 
-_idle: dict[str, list[DetachedWorker]] = {}  # by the mark of their run
+_idle: dict[str, list[DetachedWorker]] = {}  # by `Assignment.mark`
 _turn = Lock()
 
 
 def examine(run: Assignment, image: Path) -> str:
-    """Return why a worker of Dask cannot work on a run; "" if it can.
-
-    Parameters
-    ----------
-    run : Assignment
-    image : Path
-        One of the images.
-    """
+    """Return why a Dask worker cannot work on a run, checked with one image; "" if it can."""
     if os.name == "nt":
         return "run on Linux or macOS; got Windows. Start them there"
     other = differences(provenance(run.options), run.provenance)
@@ -168,19 +145,10 @@ def examine(run: Assignment, image: Path) -> str:
 
 
 def label_there(job: Job, run: Assignment) -> tuple[Path, Record | str]:
-    """Label an image in a process of its own.
+    """Label an image in a child process; return the folder of its results and its record.
 
-    Returns
-    -------
-    place : Path
-        Where its results are.
-    answer : Record or str
-        The record; or what is wrong with the options.
-
-    Raises
-    ------
-    GoneError
-        If there is no such run any more.
+    In place of the record, returns a message (str) if the options are wrong. Raises GoneError if
+    the run does not exist any more.
     """
     if not run.seen():
         message = f"a run must have its folder; got none at {str(run.place)!r}."
@@ -220,7 +188,7 @@ def _listen(worker: DetachedWorker, run: Assignment, limit: float | None) -> Rec
 
 
 def _take(run: Assignment) -> DetachedWorker:
-    """Return a process that has no job, or a new one."""
+    """Return an idle process, or a new one."""
     with _turn:
         idle = _idle.get(run.mark)
         while idle:
@@ -232,7 +200,7 @@ def _take(run: Assignment) -> DetachedWorker:
 
 
 def _put_back(worker: DetachedWorker, run: Assignment) -> None:
-    """Keep a process for the next task, for a while."""
+    """Keep a process for the next task, for `IDLE` seconds at most."""
     with _turn:
         worker.since = since = monotonic()
         _idle.setdefault(run.mark, []).append(worker)
@@ -242,7 +210,7 @@ def _put_back(worker: DetachedWorker, run: Assignment) -> None:
 
 
 def _end_idle(worker: DetachedWorker, run: Assignment, since: float) -> None:
-    """End a process that has had no job since."""
+    """End a process that has been idle since the time `since`."""
     with _turn:
         idle = _idle.get(run.mark, [])
         if worker not in idle or worker.since != since:
@@ -252,7 +220,7 @@ def _end_idle(worker: DetachedWorker, run: Assignment, since: float) -> None:
 
 
 def release(run: Assignment) -> None:
-    """End all processes of a run that have no job."""
+    """End all idle processes of a run."""
     with _turn:
         idle = _idle.pop(run.mark, [])
     for worker in idle:

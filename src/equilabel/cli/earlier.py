@@ -1,4 +1,4 @@
-"""Results of an earlier run that --resume may keep."""
+"""Find results of an earlier run that --resume can keep."""
 
 from __future__ import annotations
 
@@ -19,25 +19,11 @@ if TYPE_CHECKING:
 def find_earlier(
     out: Path, name: str, endings: Mapping[str, str], fingerprint: str, *, hashed: bool = True
 ) -> Record | None:
-    """Find the record of an image whose results are all there, and made with the same parameters.
+    """Return the record of an image if all its results exist and have the same parameters.
 
-    Parameters
-    ----------
-    out : Path
-        The output folder.
-    name : str
-        Of the results below it, without their endings.
-    endings : mapping of str to str
-        Which results there must be: the kind of each, and how its name ends.
-    fingerprint : str
-        Of today's parameters and versions.
-    hashed : bool
-        Whether each result must have the hash that was recorded. Else its size is enough.
-
-    Returns
-    -------
-    Record or None
-        None if anything is not as it should be.
+    Returns None otherwise. `name` is the path of the results below `out` without endings, `endings`
+    the ending of each kind of result, `fingerprint` that of the current parameters and versions.
+    With `hashed=False` only the sizes of files are compared, not their checksums.
     """
     record = read_record(record_path(out, name))
     if record is None or not record.complete or record.fingerprint != fingerprint:
@@ -52,7 +38,7 @@ def find_earlier(
 
 
 def count_others(out: Path, names: Collection[str]) -> int:
-    """Count images that have results of earlier runs in the folder and are not among `names`."""
+    """Count images that are not among `names` but have results of earlier runs in the folder."""
     ours = {record_path(out, name).name for name in names}
     try:
         others = [path for path in (out / STATE).iterdir() if path.name not in ours]
@@ -66,7 +52,7 @@ def count_others(out: Path, names: Collection[str]) -> int:
 
 
 def holds(path: Path, known: Mapping[str, Any], *, hashed: bool = True) -> bool:
-    """Return whether a result is the one that was written: `known` is what its record says."""
+    """Return whether a result is unchanged: has the size and checksum in `known`, its record."""
     try:
         if size_of(path) != known.get("bytes"):
             return False

@@ -1,4 +1,4 @@
-"""Errors as one line of text, in the words of the command line."""
+"""Errors as one line of text, with the names of command-line options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .options import Options
 
 HANDLES = (errno.EMFILE, errno.ENFILE)
 LENGTHS = ("sigma", "closing", "opening", "background", "block-size")
-MEMORY = "out of memory"  # how an attempt ended
+MEMORY = "out of memory"  # a possible end of an attempt
 
 
 def explain(error: BaseException) -> str:
@@ -47,10 +47,8 @@ def explain(error: BaseException) -> str:
 
 
 def name_options(text: str) -> str:
-    """Replace parameters of Python in a message by the options of `equilabel batch`.
+    """Replace the names of Python parameters in a message by options of the command line.
 
-    Examples
-    --------
     >>> name_options("block_size must be left out unless threshold='local'; got 5.")
     '--block-size must be left out unless --threshold local; got 5.'
     >>> name_options("property 'frame' is defined for a stack; got stacked=False.")
@@ -59,7 +57,7 @@ def name_options(text: str) -> str:
     '--sigma 100px blurs the image over 236 pixels.'
     """
     names = "|".join(_parameters())
-    long = "|".join(name for name in _parameters() if "_" in name)  # no words of a sentence
+    long = "|".join(name for name in _parameters() if "_" in name)  # cannot be ordinary words
     given = rf"\b(?P<name>{names})=(?P<value>'[^']*'|[\w.:-]*\w)"
     first = rf"^(?P<name>{names})(?= (?:must|needs)\b)"
     for pattern in (given, first, rf"(?<![\w-])(?P<name>{long})\b"):
@@ -68,18 +66,18 @@ def name_options(text: str) -> str:
 
 
 def _as_option(found: re.Match[str]) -> str:
-    """Write a parameter, with its value if there is one, as it is typed."""
+    """Write a parameter, with its value if it has one, as a user types it."""
     word, value = found["name"].replace("_", "-"), found.groupdict().get("value")
     if value in (None, "True", "False"):
         return f"--no-{word}" if value == "False" else f"--{word}"
     if word in LENGTHS and value.replace(".", "", 1).isdecimal():
-        return f"--{word} {float(value):g}px"  # a number of pixels, however it was typed
+        return f"--{word} {float(value):g}px"  # in pixels, whatever unit was typed
     return f"--{word} {value.strip(chr(39))}"
 
 
 @cache
 def _parameters() -> tuple[str, ...]:
-    """List the parameters of `segment`, and others, that are options of `equilabel batch`."""
+    """List the Python parameters that are options of `equilabel batch`."""
     from equilabel import segment, segment_chunked
 
     chunked = signature(segment_chunked).parameters

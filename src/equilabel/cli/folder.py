@@ -1,4 +1,4 @@
-"""The output folder: what may be written and replaced in it, and how results get there."""
+"""The output folder: what may be written or replaced in it, and how results get their names."""
 
 from __future__ import annotations
 
@@ -25,35 +25,17 @@ if TYPE_CHECKING:
     from .options import Options
 
 SECOND = 1.0
-RECORD = "record.json"  # of an image whose results have not got their names yet
+RECORD = "record.json"  # of an image whose results do not have their final names yet
 
 
 def refuse_losses(
     out: Path, inputs: Sequence[Input], options: Options, *, replace: bool
 ) -> list[Path]:
-    """Raise RefusedError if a result would lie outside the folder, or replace an input or a result.
+    """Return earlier results of the images; raise RefusedError if files would be lost.
 
-    Parameters
-    ----------
-    out : Path
-        The output folder.
-    inputs : sequence of Input
-        What will be read, and the names of its results.
-    options : Options
-        How the names of results end.
-    replace : bool
-        Whether earlier results may be replaced.
-
-    Returns
-    -------
-    list of Path
-        Earlier results of these images, of every kind: those that this run does not write would
-        stay beside its own. Empty unless they may be replaced.
-
-    Raises
-    ------
-    RefusedError
-        With the first of the files concerned.
+    Raises if a result would lie outside the folder, replace an input, or replace an earlier result
+    although `replace` is False. The returned paths include kinds of results that this run does not
+    write, which would stay beside the new ones.
     """
     images = [item for item in inputs if not item.complaint]
     files = [path for item in images for path in (item.path, item.image) if path is not None]
@@ -105,12 +87,12 @@ def _is_within(root: str, folder: Path) -> bool:
 
 
 def _is_around(path: Path, sources: Collection[str]) -> bool:
-    """Return whether a path is a folder with one of the sources somewhere in it."""
+    """Return whether a path is a folder that contains one of the sources."""
     return path.is_dir() and any(_is_within(source, path) for source in sources)
 
 
 def _refuse_obstacles(out: Path) -> None:
-    """Raise RefusedError if a record of the run cannot get its name."""
+    """Raise RefusedError if something else has the name of a file or folder of the run."""
     files = ((out / name, False) for name in OF_RUN)
     for path, folder in (*files, (out / STATE, True)):
         if not os.path.lexists(path):
@@ -133,42 +115,20 @@ def settle(
     flush: bool,
     moved: Collection[Path] = (),
 ) -> tuple[Path, Path]:
-    """Move the finished results of an image to their final names.
+    """Move the finished results of an image to their final names; return the folders to flush.
 
-    Its record is moved last, and has their checksums: results are complete if they fit the
-    record, whenever the machine stops.
-
-    Parameters
-    ----------
-    place : Path
-        Folder of the results and the record, on the disk of `out`; it is removed.
-    out : Path
-        The output folder.
-    name : str
-        What the names of the results begin with, below `out`.
-    options : Options
-        What they end in. Earlier results of the image that end otherwise are removed.
-    flush : bool
-        Whether to bring the files of the results to the disk first. Not the record: its checksum
-        tells a part of it from the whole.
-    moved : collection of Path
-        Results that have their names already: whoever moved them was killed.
-
-    Raises
-    ------
-    OSError
-        If one cannot have its name.
-
-    Returns
-    -------
-    tuple of Path
-        Folders with new names, to be flushed.
+    The record is moved last. It contains the checksums of the results, so results that fit the
+    record are complete, even after a crash. `place` holds results and record, on the same disk as
+    `out`, and is removed. `moved` are results that already have their final names. Earlier results
+    with other endings are removed. With `flush`, results are flushed to the disk first; the record
+    is not, because its checksum shows whether it is complete. Raises OSError if a final name is
+    taken by another folder.
     """
     own = [out / f"{name}{ending}" for ending in options.endings().values()]
     finals = [final for final in own if final not in moved]
     record = record_path(out, name)
     for final in (*finals, record):
-        if is_obstacle(final):  # before any is moved
+        if is_obstacle(final):  # checked before any file is moved
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(final))
     if flush:
         for final in finals:
@@ -188,15 +148,15 @@ def settle(
 
 
 def is_obstacle(final: Path) -> bool:
-    """Return whether a result cannot have a name, as a folder has it that is no earlier result."""
+    """Return whether a folder that is not an earlier result has the final name of a result."""
     return is_folder(final) and not _is_store(final)
 
 
 def give_name(result: Path, final: Path) -> None:
-    """Move a result to its final name; an earlier one, if it is a Zarr, to where this one was.
+    """Move a result to its final name; an earlier Zarr goes to the folder of the new one.
 
-    A folder cannot be replaced at once: who is killed in between leaves neither at that name, and
-    `recovery` finds the new one.
+    A folder cannot be replaced atomically. After a crash in between, nothing has the final name,
+    and `recovery` finds the new result.
     """
     if is_folder(final) or result.is_dir():
         _put_away(final, result.parent)
@@ -204,7 +164,7 @@ def give_name(result: Path, final: Path) -> None:
 
 
 def _put_away(earlier: Path, place: Path) -> None:
-    """Remove an earlier result; a Zarr is moved, so that no part of it keeps its name."""
+    """Remove an earlier file; move an earlier Zarr to `place`, so that no part keeps its name."""
     if not is_folder(earlier):
         earlier.unlink(missing_ok=True)
     elif _is_store(earlier):
@@ -212,15 +172,15 @@ def _put_away(earlier: Path, place: Path) -> None:
 
 
 def _is_store(path: Path) -> bool:
-    """Return whether a folder is a Zarr of labels, or what is left of one."""
+    """Return whether a folder is a Zarr of labels, or an incomplete one."""
     return path.suffix == ZARR and (is_zarr(path) or is_zarr(path / "0"))
 
 
 class Flushes:
-    """Brings new names to the disk, of many images at once, whichever thread made them.
+    """Flush folders with new names to the disk, for many images at once; thread-safe.
 
-    A loss of power can take the names of the last second, of files that are on the disk. What
-    has no name, or does not fit its record, is made again by a run that goes on.
+    A power failure can lose the names given in the last second, though the files are on the disk. A
+    resumed run makes results again that have no name or do not fit their record.
     """
 
     def __init__(self) -> None:
@@ -229,7 +189,7 @@ class Flushes:
         self._turn = Lock()
 
     def add(self, *folders: Path) -> None:
-        """Take folders with new names, and flush all if a second has passed."""
+        """Add folders with new names, and flush all if a second has passed."""
         with self._turn:
             self._folders.update(dict.fromkeys(folders))
             late = monotonic() - self._since > SECOND
@@ -239,7 +199,7 @@ class Flushes:
             self.flush()
 
     def flush(self) -> None:
-        """Flush all folders with new names: those of results before those of records."""
+        """Flush all folders with new names; folders of results before those of records."""
         with self._turn:
             folders = sorted(self._folders, key=lambda one: one.name == STATE)
             self._folders.clear()
@@ -248,7 +208,7 @@ class Flushes:
 
 
 def _make(folder: Path) -> None:
-    """Create a folder and its parents, without recursion: there may be very many."""
+    """Create a folder and its parents, without recursion because there may be very many."""
     missing = []
     while not folder.is_dir():
         missing.append(folder)

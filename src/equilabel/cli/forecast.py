@@ -1,4 +1,4 @@
-"""How much memory an image will take: a forecast from its header and the options."""
+"""Forecast of the memory an image takes, from its header and the options."""
 
 from __future__ import annotations
 
@@ -20,34 +20,25 @@ if TYPE_CHECKING:
 
     from .options import Options
 
-# Bytes per pixel of images of labels that are measured, and of numbers in overlays.
+# Bytes per pixel: of labels that are measured, and of numbers in overlays.
 MEASURED, NUMBERS = 16, 4
 FIXED, DRAWN, SMALLEST, LARGEST = 40_000_000, 28, 1_400_000, 4_200_000  # pixels of overlays
 
 
 def forecast(header: Header, options: Options) -> int:
-    """Return how many bytes of memory labeling an image takes at most, as far as can be told.
+    """Return the bytes of memory that labeling an image takes at most, as an estimate.
 
-    Parameters
-    ----------
-    header : Header
-        Of the image.
-    options : Options
-        What is to be done.
-
-    Examples
-    --------
     >>> from equilabel.cli.options import Options
     >>> from equilabel.storage.headers import Header
     >>> forecast(Header((1000, 1000), "YX", "uint8"), Options(overlay=False))
     17000000
     """
     channels, pixels = _channels(header), _pixels(header)
-    image = header.nbytes * (2 if channels > 1 else 1)  # measured with its channels last
+    image = header.nbytes * (2 if channels > 1 else 1)  # a copy with channels last is measured
     measured = MEASURED if options.command == "measure" else LABELED
     base, each = of_pixels(options.segment, measured)
     drawn = _drawn(pixels, options)
-    return base + image + max(pixels * each, pixels * NUMBERS + drawn)  # one after the other
+    return base + image + max(pixels * each, pixels * NUMBERS + drawn)  # not at the same time
 
 
 def _channels(header: Header) -> int:
@@ -55,7 +46,7 @@ def _channels(header: Header) -> int:
 
 
 def _pixels(header: Header) -> int:
-    """Return the pixels of one channel."""
+    """Return the number of pixels in one channel."""
     return math.prod(header.shape) // max(1, _channels(header))
 
 
@@ -64,28 +55,19 @@ def _drawn(pixels: int, options: Options) -> int:
 
 
 def drawing(header: Header, options: Options) -> int:
-    """Return how many bytes an overlay takes, of an image that is not in memory."""
+    """Return the bytes that the overlay of an image that is not in memory takes."""
     return BASE + _drawn(_pixels(header), options)
 
 
 def of_block(header: Header, options: Options) -> tuple[int, int]:
-    """Return the bytes that an image takes that is labeled block by block, at most.
-
-    Returns
-    -------
-    base, each : int
-        For the image, and for each element of a block in work.
-    """
+    """Return bytes for an image labeled block by block: a constant, and per element of a block."""
     return of_elements(options.segment, _channels(header) * np.dtype(header.dtype).itemsize)
 
 
 def is_in_blocks(path: Path, options: Options) -> bool:
     """Return whether an image of a run is labeled block by block.
 
-    Raises
-    ------
-    UnreadableImageError, OSError, ValueError
-        If it cannot be read.
+    Raises UnreadableImageError, OSError or ValueError if it cannot be read.
     """
     from equilabel.storage.headers import read_header
 
@@ -100,7 +82,7 @@ def is_in_blocks(path: Path, options: Options) -> bool:
 
 
 def refuse_too_large(path: Path, header: Header, options: Options) -> None:
-    """Raise ValueError if an image needs more memory than a run may use for one."""
+    """Raise ValueError if an image needs more memory than the memory limit of the run."""
     need, allowed = forecast(header, options), options.memory_limit
     if allowed is not None and need > allowed:
         blocks = "crop it. `equilabel.segment_chunked` works block by block."

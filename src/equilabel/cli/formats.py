@@ -1,4 +1,4 @@
-"""Whether results can be written in the formats that were asked for."""
+"""Check that the libraries for the requested file formats are installed."""
 
 from __future__ import annotations
 

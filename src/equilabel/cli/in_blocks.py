@@ -1,4 +1,4 @@
-"""An image of a run that is labeled block by block: an OME-Zarr, or a TIFF larger than memory."""
+"""Label an image of a run block by block: an OME-Zarr, or a TIFF larger than memory."""
 
 from __future__ import annotations
 
@@ -32,16 +32,13 @@ if TYPE_CHECKING:
     from .options import Options
     from .records import Record
 
-TYPES = (np.uint8, np.uint16, np.uint32)  # of labels in a TIFF
+TYPES = (np.uint8, np.uint16, np.uint32)  # possible types of labels in a TIFF
 
 
 def check_blocks(path: Path, options: Options) -> tuple[Header, str]:
-    """Return the header of an image, and why it is labeled block by block.
+    """Return the header of an image, and the reason for labeling it block by block.
 
-    Raises
-    ------
-    ValueError
-        If options of the run need the image as a whole.
+    Raises ValueError if options of the run need the whole image.
     """
     from equilabel.storage.headers import read_header
 
@@ -60,21 +57,12 @@ def check_blocks(path: Path, options: Options) -> tuple[Header, str]:
 def label_in_blocks(
     path: Path, own: Path, options: Options, record: Record, *, header: Header, why: str
 ) -> Record:
-    """Segment an image block by block, and write the results that an image in memory has.
+    """Segment an image block by block, and write the same results as for an image in memory.
 
-    Labels are a Zarr at first. If they become a TIFF, they are then a file in the order of their
-    pixels, which the system keeps in memory as far as there is room. Both are removed.
-
-    Parameters
-    ----------
-    path : Path
-        The image.
-    own : Path
-        What the paths of its results begin with; their folder is made.
-    options, record
-        As for `write_results`.
-    header, why
-        From `check_blocks`.
+    Labels are first stored as a Zarr. If they are to be written as a TIFF, they are copied to a
+    flat file in raster order, which the system caches as far as memory allows. Both are removed.
+    `own` is the beginning of the paths of results; their folder is created. `header` and `why` come
+    from `check_blocks`.
     """
     from equilabel import segment_chunked
 
@@ -82,7 +70,7 @@ def label_in_blocks(
     image = _open(path, axes)
     sides, workers = choose_blocks(image, header, options)
     _refuse_without_room(own.parent.parent, image, options)
-    own.parent.mkdir()  # fails if the folder of the run has been removed, and with it the run
+    own.parent.mkdir()  # fails if the run has ended and its folder is gone
     work = own.parent / "blocks"
     stored = work / "labels.zarr"
     result = segment_chunked(
@@ -112,7 +100,7 @@ def label_in_blocks(
 
 
 def describe_blocks(path: Path, out: Path, options: Options) -> tuple[int, int, str]:
-    """Return bytes of pixels, bytes of memory, and a description; raise what labeling would."""
+    """Return bytes of pixels, bytes of memory and a description; raise the errors of labeling."""
     header, _ = check_blocks(path, options)
     axes = find_axes(path, options)
     known = {name: axes.arguments[name] for name in ("stacked", "spacing", "unit")}
@@ -128,12 +116,9 @@ def describe_blocks(path: Path, out: Path, options: Options) -> tuple[int, int, 
 def choose_blocks(
     image: LazyImage, header: Header, options: Options
 ) -> tuple[tuple[int, ...], int]:
-    """Return the sides of blocks that suit --memory-limit, and how many are labeled at once.
+    """Return sides of blocks that fit in --memory-limit, and how many are labeled at once.
 
-    Raises
-    ------
-    ValueError
-        If not even one stored chunk, or the overlay, does.
+    Raises ValueError if one stored chunk, or the overlay, does not fit.
     """
     allowed = free() if options.memory_limit is None else options.memory_limit
     base, each = of_block(header, options)
@@ -150,13 +135,13 @@ def choose_blocks(
 
 
 def _refuse_without_room(folder: Path, image: LazyImage, options: Options) -> None:
-    """Raise FullDiskError if labels are more than the disk has left, as a TIFF or a Zarr."""
+    """Raise FullDiskError if the disk has no room for the labels, as a TIFF or a Zarr."""
     compressed = {} if options.labels_format == OME_ZARR else {"in_a_byte": 1}
     refuse_without_room(folder.absolute(), image.size, **compressed)
 
 
 def _origin(path: Path) -> dict[str, float]:
-    """Return the coordinates of the first pixel of an OME-Zarr along spatial axes."""
+    """Return the coordinate of the first pixel of an OME-Zarr along each spatial axis."""
     found = find_image(path) if is_zarr(path) else None
     if found is None or not found.levels:
         return {}
@@ -174,7 +159,7 @@ def _open(path: Path, axes: Axes) -> LazyImage:
 
 
 def _describe_values(image: LazyImage, sides: tuple[int, ...]) -> str:
-    """Say of an image what `describe_values` does, after as many blocks as it takes."""
+    """Return what `describe_values` says about an image, from as few blocks as possible."""
     seen: list[HostArray] = []
     for part in image.parts(sides):
         pixels = image[part]

@@ -1,4 +1,4 @@
-"""Find the input images, and the names of their results."""
+"""Find the input images, and choose the names of their results."""
 
 from __future__ import annotations
 
@@ -25,58 +25,27 @@ FILE, FOLDER, NOTHING = "a file", "a folder", "nothing"
 
 @dataclass(frozen=True)
 class Input:
-    """An input image, or an argument for which there is no image.
+    """An input image, or an argument for which no image was found."""
 
-    Attributes
-    ----------
-    path : Path
-        As it was named.
-    name : str
-        Of its results below the output folder, without their endings: "cells", "day1/cells".
-    complaint : str
-        Why there is nothing to read; empty for an image.
-    image : Path, optional
-        The image to measure in, where the input holds labels.
-    unread : bool
-        Whether it is a file of a folder that is no image, by its name.
-    """
-
-    path: Path
-    name: str = ""
-    complaint: str = ""
-    image: Path | None = None
-    unread: bool = False
+    path: Path  # as it was typed
+    name: str = ""  # of the results below the output folder, without endings: "day1/cells"
+    complaint: str = ""  # why it cannot be read; "" for an image
+    image: Path | None = None  # the image to measure in, if the input holds labels
+    unread: bool = False  # whether it is a file in a folder whose name is not that of an image
 
 
 def find(
     words: Sequence[str], out: Path, *, recursive: bool, labels: bool = False
 ) -> tuple[list[Input], list[str]]:
-    """Find images by the names of files and folders, and by patterns.
+    """Find images from names of files, folders and patterns; return them and the skipped files.
 
-    Parameters
-    ----------
-    words : sequence of str
-        Paths of files and folders, and patterns such as ``plate?/*.tif`` (``**``: any depth).
-    out : Path
-        Folder of the results; the search does not go into it.
-    recursive : bool
-        Whether folders stand for everything below them; results then keep the subfolders.
-    labels : bool
-        Whether labels are looked for, so that none are left out.
-
-    Returns
-    -------
-    inputs : list of Input
-        Each file once, in the order of the words, then of the names.
-    skipped : list of str
-        Lines on files that are left out. ``*_labels.*`` and ``*_overlay.png``: results of an
-        earlier run, whose table lies beside them, and others that were not named themselves (a
-        shell expands patterns before we see them). A line on all files that are no images.
-
-    Raises
-    ------
-    RefusedError
-        If there is no image at all.
+    Each file is returned once, in the order of `words`, then of names. With `recursive`, folders
+    stand for all images below them, and results keep the subfolders; `out` is not searched. With
+    `labels`, label images are searched for and not left out. The second list has a line for each
+    file that is left out: results of earlier runs (``*_labels.*`` and ``*_overlay.png`` with a
+    table beside them), files with such names that were not typed exactly (a shell expands
+    patterns), and a line about all files that are not images. Raises RefusedError if there is no
+    image.
     """
     inputs: dict[str, Input] = {}
     skipped: dict[str, tuple[Path, str]] = {}
@@ -125,7 +94,7 @@ def _behind(word: str, out: Path, recursive: bool) -> Iterator[Input]:
 
 def _matching(pattern: Path, out: Path, recursive: bool) -> Iterator[Input]:
     nothing = True
-    seen: set[tuple[str, str]] = set()  # "**" goes round and round in links to folders above
+    seen: set[tuple[str, str]] = set()  # "**" follows circular links
     for match in sorted(map(Path, glob.glob(str(pattern), recursive=True))):  # noqa: PTH207 - "**"
         real = os.path.realpath(match.parent), match.name
         if real in seen:
@@ -175,12 +144,11 @@ def _inside(folder: Path, out: Path, recursive: bool) -> Iterator[Input]:
 
 
 def walk(folder: Path, out: Path | None) -> Iterator[tuple[Path, list[str] | OSError]]:
-    """Yield a folder and its files, and each Zarr in it; with `out`, all folders below it.
+    """Yield a folder with its files, and each Zarr in it; with `out`, all folders below it.
 
-    `out` itself, and what is in a Zarr, are not among them.
-
-    Unlike `os.walk` it does not recurse, and reports folders whose files cannot be opened. Links
-    to folders are not followed, as they may be circular.
+    `out` and the contents of Zarrs are left out. Unlike `os.walk`, this does not recurse, and
+    reports folders that cannot be opened. Links to folders are not followed, because they may be
+    circular.
     """
     waiting = [folder]
     while waiting:
@@ -215,7 +183,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def is_same(path: Path, out: Path) -> bool:
-    """Return whether two paths lead to one folder."""
+    """Return whether two paths are the same folder."""
     try:
         return path.samefile(out)
     except OSError:
@@ -223,7 +191,7 @@ def is_same(path: Path, out: Path) -> bool:
 
 
 def _image(path: Path, name: str, kind: str = "") -> Input:
-    """Return a file as input, unless opening it would fail or block."""
+    """Return a file as input, or a complaint if opening it would fail or block."""
     kind = kind or kind_of(path)
     if kind == FILE:
         return Input(path, name)
@@ -231,7 +199,7 @@ def _image(path: Path, name: str, kind: str = "") -> Input:
 
 
 def kind_of(path: Path) -> str:
-    """Return what kind of file a path is, or why that is not known."""
+    """Return the kind of file at a path, or why it is unknown."""
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -246,16 +214,16 @@ def kind_of(path: Path) -> str:
 
 
 def _found(path: Path, name: str, kind: str = "") -> Input:
-    """Return a file that was not named itself: an image if its name is that of one."""
+    """Return a file that was found by a search: an image if its name has the ending of one."""
     if path.suffix.lower() in SUFFIXES and path.name[0] != ".":
         return _image(path, name, kind)
     return Input(path, unread=True)
 
 
 def named_apart(inputs: list[Input]) -> list[Input]:
-    """Keep the results of `cells.png` apart from those of `cells.tif`: the name keeps its ending.
+    """Keep the results of `cells.png` and `cells.tif` apart: the name of the former keeps ".png".
 
-    Only where both are read; two TIFFs of one name are refused later.
+    Names change only if both files are read; two TIFFs with one name are refused later.
     """
     count = Counter(item.name for item in inputs if not item.complaint)
     return [

@@ -1,7 +1,7 @@
-"""Ctrl-C while the program starts: it ends with a message, not with a traceback.
+"""Handle Ctrl-C while the program starts: end with a message, without a traceback.
 
-Importing this does nothing in any other program than `equilabel`. It comes before all other
-imports of the package, which take a few tenths of a second.
+Has no effect in programs other than `equilabel`. It is imported before everything else in the
+package, because that takes some tenths of a second.
 """
 
 import os
@@ -10,10 +10,10 @@ import sys
 
 
 def is_program(words: list[str], original: list[str]) -> bool:
-    """Return whether a process is `equilabel`, from `sys.argv` and `sys.orig_argv`.
+    """Return whether this process is the program `equilabel`.
 
-    Examples
-    --------
+    `words` is `sys.argv`, `original` is `sys.orig_argv`.
+
     >>> is_program(["/usr/bin/equilabel", "batch"], ["python", "/usr/bin/equilabel", "batch"])
     True
     >>> is_program(["equilabel/__main__.py", "batch"], ["python", "-m", "equilabel", "batch"])
@@ -21,7 +21,7 @@ def is_program(words: list[str], original: list[str]) -> bool:
     >>> is_program(["my_script.py"], ["python", "my_script.py"])
     False
     """
-    name = os.path.basename(words[0]) if words else ""  # noqa: PTH119 - pathlib takes its time
+    name = os.path.basename(words[0]) if words else ""  # noqa: PTH119 - pathlib is slow to import
     if name in ("-m", "__main__.py") and "-m" in original:
         at = original.index("-m") + 1
         return original[at : at + 1] == ["equilabel"]
@@ -29,7 +29,7 @@ def is_program(words: list[str], original: list[str]) -> bool:
 
 
 def leave(number: int, _: object) -> None:
-    """End this process at once: there is nothing to clean up."""
+    """End this process at once: nothing needs cleaning up."""
     try:
         os.write(2, b"equilabel: interrupted.\n")
     finally:

@@ -1,4 +1,4 @@
-"""Records as JSON files, written completely and checked when they are read."""
+"""Records as JSON files: written atomically, checked when read."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from .records import Facts
 
-FORMAT = 2  # of the images' records and of run.json; since 2, plain lengths are pixels
-LARGEST, LAST_STEP = 1e300, 4000  # a number, and the step of a size, that a record can have
+FORMAT = 2  # of records and run.json; since 2, lengths without a unit are pixels
+LARGEST, LAST_STEP = 1e300, 4000  # largest number and largest step of a size in a record
 
 
 def write_record(path: Path, record: Record, provenance: Provenance, *, flush: bool = True) -> None:
     """Write the record of one image, with parameters, versions and a checksum.
 
-    The checksum tells a part of it from the whole, so it need not be flushed.
+    Flushing is optional, because the checksum shows whether the file is complete.
     """
     content = {
         "format": FORMAT,
@@ -44,19 +44,20 @@ def write_record(path: Path, record: Record, provenance: Provenance, *, flush: b
 def read_record(path: Path) -> Record | None:
     """Read the record of one image; None if it is missing or damaged.
 
-    Others may be able to write to its folder: characters that cannot be printed are escaped.
+    Characters that cannot be printed are escaped, because other users may be able to write to the
+    folder.
     """
     try:
         content = read_json(path)
         if content["format"] != FORMAT or content.pop("sha256") != _digest(content):
             return None
         return _record(_legible(content["record"]))
-    except Exception:  # whatever is wrong with it, the image is labeled anew
+    except Exception:  # whatever is wrong, the image is labeled again
         return None
 
 
 def write_run(path: Path, facts: Facts, records: list[Record]) -> None:
-    """Write the record of a run, from which it can be repeated and resumed."""
+    """Write the record of a run, which is needed to repeat or resume it."""
     files = ",\n".join(f"  {_dumps(vars(record))}" for record in records)
     ends = "[\n", "\n ]"
     _write_text(path, _in_lines({"format": FORMAT, **facts}, files=files.join(ends)))
@@ -65,10 +66,7 @@ def write_run(path: Path, facts: Facts, records: list[Record]) -> None:
 def read_run(path: Path) -> Provenance:
     """Read the parameters and versions of an earlier run.
 
-    Raises
-    ------
-    RefusedError
-        If the file is not one that `write_run` wrote.
+    Raises RefusedError if the file was not written by `write_run`.
     """
     remedy = "Pass --overwrite to compute all results again, or choose another folder."
     try:
@@ -93,14 +91,10 @@ def read_run(path: Path) -> Provenance:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file with any content.
+    """Read any JSON file.
 
-    Raises
-    ------
-    OSError
-        If there is no such file, or it is none: see `open_regular`.
-    ValueError
-        If it is not JSON, or more than can be read.
+    Raises OSError if it is not a regular file (see `open_regular`), ValueError if it is not JSON or
+    is nested too deeply.
     """
     with os.fdopen(open_regular(path), "rb") as file:
         try:
@@ -111,9 +105,9 @@ def read_json(path: Path) -> Any:
 
 
 def _in_lines(content: Facts, **texts: str) -> str:
-    """Return JSON with a line for each entry, and entries that are JSON already.
+    """Return JSON with one line for each entry; `texts` are entries that are JSON already.
 
-    With indents the encoder of Python runs, which takes a millisecond for each image.
+    The json module is slow with indents: it takes a millisecond for each image.
     """
     known = {key: _dumps(value) for key, value in content.items()} | texts
     lines = (f" {_dumps(key)}: {text}" for key, text in known.items())
@@ -135,7 +129,7 @@ def _digest(content: Facts) -> str:
 
 
 def _record(entry: Facts) -> Record:
-    """Make a record of what was read, or raise ValueError."""
+    """Return a Record from the content of a file; raise ValueError if it does not fit."""
     if set(entry) != {item.name for item in fields(Record)}:
         message = f"a record must have its fields; got {sorted(entry)}."
         raise ValueError(message)
@@ -148,7 +142,7 @@ def _record(entry: Facts) -> Record:
 
 
 def _legible(value: Any) -> Any:
-    """Escape all text in the content of a JSON file, names of entries too."""
+    """Escape all text in the content of a JSON file, including names of entries."""
     if isinstance(value, dict):
         return {printable(name): _legible(each) for name, each in value.items()}
     if isinstance(value, list):

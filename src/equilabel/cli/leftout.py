@@ -1,4 +1,4 @@
-"""Files that a search finds and leaves out, and why."""
+"""Which files a search leaves out, and why."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-MOST_KINDS = 8  # that a line lists
+MOST_KINDS = 8  # kinds of files listed in a line
 RESULTS = {"_labels": "a label image", "_overlay": "an overlay"}
 LABELS = "labels, as its description says"
 
@@ -22,14 +22,8 @@ LABELS = "labels, as its description says"
 def reason(path: Path, *, named: bool, labels: bool = False) -> str:
     """Return why a file is left out as a result of an earlier run; "" if it is not.
 
-    Parameters
-    ----------
-    path : Path
-        The file; its name tells, and the table beside it.
-    named : bool
-        Whether it was named itself.
-    labels : bool
-        Whether labels are looked for.
+    Decided from its name and from a table beside it. `named` is True if the user typed the path
+    itself, `labels` if label images are searched for.
     """
     name = stem(path)
     ending = next((each for each in RESULTS if name.endswith(each)), "")
@@ -52,8 +46,6 @@ def reason(path: Path, *, named: bool, labels: bool = False) -> str:
 def count_kinds(paths: Iterable[Path]) -> str:
     """Count files by the endings of their names, the most frequent first.
 
-    Examples
-    --------
     >>> from pathlib import Path
     >>> count_kinds([Path("a.txt"), Path("README"), Path("b.TXT")])
     '2 .txt, 1 without an ending'
@@ -65,7 +57,7 @@ def count_kinds(paths: Iterable[Path]) -> str:
 
 
 def tell_unread(paths: Iterable[Path]) -> list[str]:
-    """Return a line on files that are no images by their names; none if there are none."""
+    """Return a line about files whose names are not those of images; [] if there are none."""
     paths = list(paths)
     if not paths:
         return []

@@ -1,4 +1,4 @@
-"""Measure the objects of labels that were made elsewhere, and write their table."""
+"""Measure the objects of labels that were made elsewhere, and write the table."""
 
 from __future__ import annotations
 
@@ -32,20 +32,10 @@ if TYPE_CHECKING:
 def measure_one(
     labels: TiffImage, images: Sequence[TiffImage], stem: Path, options: Options, record: Record
 ) -> Record:
-    """Measure the objects of labels, and write the results to the folder.
+    """Measure the objects of labels, write the results, and return the completed record.
 
-    Parameters
-    ----------
-    labels : TiffImage
-        What was read from the file.
-    images : sequence of TiffImage
-        The image to measure in, or none.
-    stem : Path
-        What the names of results begin with, in a folder that is made.
-    options : Options
-        How to measure.
-    record : Record
-        To be completed.
+    `images` has the image to measure in, or is empty. `stem` is the beginning of the paths of
+    results, in a folder that is created.
     """
     from equilabel.storage.table import write_table
 
@@ -60,7 +50,7 @@ def measure_one(
     paths = {
         kind: stem.with_name(f"{stem.name}{ending}") for kind, ending in options.endings().items()
     }
-    stem.parent.mkdir()  # fails if the folder of the run has been removed, and with it the run
+    stem.parent.mkdir()  # fails if the run has ended and its folder is gone
     write_table(paths["table"], table, units=units if options.unit_row else None)
     if "overlay" in paths and values is not None:
         from equilabel.storage.overlay import write_overlay
@@ -89,9 +79,9 @@ def measure_one(
 def arrange(
     labels: TiffImage, images: Sequence[TiffImage], options: Options
 ) -> tuple[HostArray, HostArray | None, KnownAxes]:
-    """Return labels, the image that they are measured in, and what their axes mean.
+    """Return labels, the image in which they are measured, and the meaning of their axes.
 
-    Raises ValueError if they do not fit together, or options do not suit them.
+    Raises ValueError if labels and image do not fit together, or options do not fit them.
     """
     numbers, source, values = whole_numbers(labels), labels, None
     for image in images:
@@ -102,7 +92,7 @@ def arrange(
 
 
 def whole_numbers(labels: TiffImage) -> HostArray:
-    """Return labels as integers, or raise ValueError."""
+    """Return labels as integers; raise ValueError if they are not."""
     pixels = labels.pixels
     if "C" in labels.axes:
         count = pixels.shape[labels.axes.index("C")]
@@ -130,7 +120,7 @@ def whole_numbers(labels: TiffImage) -> HostArray:
 
 
 def _beside(numbers: HostArray, axes: str, image: TiffImage) -> HostArray:
-    """Return an image of the shape of labels, with its channels last."""
+    """Return an image with the same shape as the labels, with channels last."""
     values = image.pixels
     if "C" in image.axes:
         values = np.moveaxis(values, image.axes.index("C"), -1)
@@ -154,25 +144,12 @@ def measure_table(
     stacked: bool,
     track: bool = False,
 ) -> pd.DataFrame:
-    """Measure labels; of a stack each image by itself, as labels may go on from one to the next.
+    """Measure labels; the images of a stack one by one, because labels may repeat.
 
-    Parameters
-    ----------
-    numbers : array of int
-        Labels, with gaps or without.
-    values : array, optional
-        The image, with channels last.
-    names : sequence of str, optional
-        Properties; by default those of `segment`, without intensities where there is no image.
-    steps : tuple of float, optional
-        Pixel size along each spatial axis.
-    stacked : bool
-        Whether the first axis counts images.
-    track : bool
-        Whether to add the columns of `track_overlaps`.
+    `numbers` are labels, possibly with gaps; `values` is the image with channels last; `names` are
+    properties, by default those of `segment` (without intensities if there is no image); `steps` is
+    the pixel size along each spatial axis. With `track`, the columns of `track_overlaps` are added.
 
-    Examples
-    --------
     >>> numbers = np.array([[7, 7, 0], [0, 0, 3]])
     >>> measure_table(numbers, None, ["label", "area"], None, stacked=False)
        label  area
@@ -192,7 +169,7 @@ def measure_table(
             "Pass --image, or leave it out."
         )
         raise ValueError(message)
-    if "frame" in names and not stacked:  # as `segment` says it
+    if "frame" in names and not stacked:  # raises the error of `segment`
         regionprops_table(numbers[:0], properties=("frame",))
     if track and not stacked:
         message = (
@@ -220,8 +197,8 @@ def measure_table(
 
 
 def _with_tracks(table: pd.DataFrame, names: Sequence[str], numbers: HostArray) -> pd.DataFrame:
-    """Return a table with the columns of tracks after label and frame, as `segment` has it."""
-    tracks = track_overlaps(numbers)  # frame by frame, in the order of labels, like the table
+    """Return a table with the columns of tracks after label and frame, like that of `segment`."""
+    tracks = track_overlaps(numbers)  # in the order of frames and labels, like the table
     place = sum(name in ("label", "frame") for name in names[:2])
     for name in ("event", "parent", "track"):
         table.insert(place, name, tracks[name].to_numpy())
@@ -229,7 +206,7 @@ def _with_tracks(table: pd.DataFrame, names: Sequence[str], numbers: HostArray) 
 
 
 def _notes_on_masks(numbers: HostArray) -> tuple[str, ...]:
-    """Return a note if all objects have one number, as in a mask; empty if not."""
+    """Return a note if all objects have the same number, as in a mask; () otherwise."""
     most = int(numbers.max(initial=0))
     if most == 0 or (numbers[numbers > 0] != most).any():
         return ()

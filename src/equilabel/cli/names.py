@@ -1,4 +1,4 @@
-"""Names of files: without suffixes, with the home folder, and as they can be printed."""
+"""Names of files: without endings, with the home folder expanded, and escaped for printing."""
 
 import os
 from pathlib import Path
@@ -15,14 +15,10 @@ ZARR = ".zarr"
 
 
 def stem(path: Path) -> str:
-    """Return the name of a file without the suffixes of an image.
+    """Return the name of a file without the endings of an image.
 
-    Examples
-    --------
-    >>> stem(Path("day1/cells.v2.ome.tif"))
-    'cells.v2'
-    >>> stem(Path("scan.ome.zarr"))
-    'scan'
+    >>> stem(Path("day1/cells.v2.ome.tif")), stem(Path("scan.ome.zarr"))
+    ('cells.v2', 'scan')
     """
     name = path.stem if path.suffix.lower() in (*SUFFIXES, ZARR) else path.name
     return name[:-4] if name.lower().endswith(".ome") and len(name) > 4 else name
@@ -31,8 +27,6 @@ def stem(path: Path) -> str:
 def printable(text: object) -> str:
     r"""Escape the characters of a name that cannot be printed.
 
-    Examples
-    --------
     >>> printable("cells\n.tif")
     'cells\\n.tif'
     """
@@ -51,12 +45,9 @@ def quoted(path: Path | str) -> str:
 
 
 def expanded(word: Path | str, name: str = "INPUT") -> Path:
-    """Replace ``~`` by the home folder; a name of no user stays as it is.
+    """Replace ``~`` by the home folder; an unknown user stays as it is.
 
-    Raises
-    ------
-    RefusedError
-        If it is a URL; `name` is the option or argument.
+    Raises RefusedError for a URL; `name` is the option or argument in its message.
     """
     try:
         refuse_url(name, word)

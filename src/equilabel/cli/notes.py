@@ -1,4 +1,4 @@
-"""What a person should know of an image to trust its results: sentences for the terminal."""
+"""Notes that a user needs to trust the results of an image, as sentences for the terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def notes_of_file(image: TiffImage, options: Options) -> tuple[str, ...]:
-    """Return the notes on a file; not the question whether planes are times if it is answered."""
+    """Return the notes about a file; without the question about planes or times if answered."""
     if options.stacked is None:
         return image.notes
     return tuple(note for note in image.notes if "-stacked" not in note)
@@ -22,16 +22,10 @@ def notes_of_file(image: TiffImage, options: Options) -> tuple[str, ...]:
 def notes_on_spacing(
     measured: dict[str, float], spacing: dict[str, float], unit: str, options: Options
 ) -> tuple[str, ...]:
-    """Return notes on a pixel size that is doubtful or not used, or whose unit nobody named.
+    """Return notes about a pixel size that is doubtful, is not used, or has a guessed unit.
 
-    Parameters
-    ----------
-    measured, spacing : dict
-        Pixel size by axis: that of the table, and that of the file or the options.
-    unit : str
-        Of the pixel size.
-    options : Options
-        Of the run.
+    `measured` and `spacing` are pixel sizes by axis: that of the table, and that of the file or the
+    options. `unit` is the unit of `spacing`.
     """
     notes: list[str] = []
     given = options.spacing and options.unit

@@ -35,49 +35,28 @@ if TYPE_CHECKING:
     from .pixelsize import KnownAxes
     from .provenance import Provenance
 
-FOR_USERS = (UserWarning, RuntimeWarning)  # other warnings are for programmers
+FOR_USERS = (UserWarning, RuntimeWarning)  # other warnings are for developers
 
 
 @dataclass(frozen=True)
 class Job:
-    """An image to label.
+    """An image to label."""
 
-    Attributes
-    ----------
-    number : int
-        Its place in the run.
-    path : Path
-        The image.
-    name : str
-        Of its results below the output folder, without their endings.
-    place : Path
-        Folder to write them in; made, and removed if the image fails.
-    out : Path
-        The output folder, where an earlier run may have left them.
-    resume : bool
-        Whether they may be kept if nothing has changed.
-    image : Path, optional
-        The image to measure in, where `path` holds labels.
-    attempts : tuple of str
-        How earlier attempts of this run ended.
-    flush : {"none", "results", "all"}
-        What is brought to the disk before its record is returned. "none" if whoever moves the
-        results does it; "all" if there is no run that would notice a part of the record.
-    """
-
-    number: int
+    number: int  # its position in the run
     path: Path
-    name: str
-    place: Path
-    out: Path
-    resume: bool = False
-    image: Path | None = None
-    attempts: tuple[str, ...] = ()
+    name: str  # of its results below the output folder, without endings
+    place: Path  # folder for its results; created, and removed if the image fails
+    out: Path  # the output folder, which may hold results of an earlier run
+    resume: bool = False  # whether earlier results may be kept if nothing has changed
+    image: Path | None = None  # the image to measure in, if `path` holds labels
+    attempts: tuple[str, ...] = ()  # how earlier attempts of this run ended
+    # what is flushed to the disk: "results"; "none" if the parent flushes them; "all" (with the
+    # record) if no run would notice an incomplete record
     flush: str = "results"
 
 
 def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
-    """Label one image, write its results, and return its record; errors are part of the record."""
+    """Label one image, write its results, and return its record, which includes any error."""
     started = perf_counter()
     names = printable(job.path), printable(job.name)
     print_, attempts = provenance.fingerprint, job.attempts
@@ -108,7 +87,7 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
                 shape, notes = image.pixels.shape, notes_of_file(image, options)
                 record = replace(record, shape=tuple(map(int, shape)), axes=image.axes, notes=notes)
                 record = _processed(image, values, job, options, record)
-        except Exception as error:  # whatever it is, it costs one row
+        except Exception as error:  # whatever it is, only this image fails
             record = _failed(job, record, error)
     said = [name_options(one_line(each.message)) for each in caught if each.category in FOR_USERS]
     if job.attempts and record.status == "done":
@@ -125,7 +104,7 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
 
 
 def examine(files: Sequence[Path], options: Options) -> tuple[Sequence[Header], KnownAxes]:
-    """Read an image, and the one that it is measured in; raise what labeling it would."""
+    """Return headers of an image and of the one to measure in, and its axes; raise their errors."""
     from equilabel.storage.headers import Header
 
     image, values = _read(files, options)
@@ -140,11 +119,11 @@ def examine(files: Sequence[Path], options: Options) -> tuple[Sequence[Header], 
 
 
 def _read(files: Sequence[Path], options: Options) -> tuple[TiffImage, Sequence[TiffImage]]:
-    """Read an image as a whole, and the one that it is measured in."""
+    """Read a whole image, and the image in which it is measured."""
     from equilabel.storage.headers import read_header
     from equilabel.storage.images import is_tiff, read_image
 
-    whole = files[:1] if is_tiff(files[0]) else ()  # whose header is read with its pixels
+    whole = files[:1] if is_tiff(files[0]) else ()  # its header is read with its pixels
     for path in files:
         if path not in whole:
             refuse_too_large(path, read_header(path, series=options.series), options)
@@ -179,7 +158,7 @@ def _failed(job: Job, record: Record, error: Exception) -> Record:
 
 
 def _parts(paths: Sequence[Path]) -> list[Path]:
-    """Return files, with those in a folder of slices or a Zarr in its place."""
+    """Return files; a folder of slices or a Zarr is replaced by the files in it."""
     from equilabel.storage.images import SUFFIXES
     from equilabel.storage.ome_zarr import files_of, is_zarr
     from equilabel.storage.slices import slices_in
@@ -194,7 +173,7 @@ def _parts(paths: Sequence[Path]) -> list[Path]:
 
 
 def _hash(files: Sequence[Path], options: Options) -> str:
-    """Return the checksums of an image, and of that which it is measured in."""
+    """Return the checksums of an image and of the image in which it is measured."""
     from equilabel.storage.files import sha256
     from equilabel.storage.slices import hash_of
 
@@ -233,7 +212,7 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
     )
     shown = image.pixels if channel_axis is None else image.pixels.take(channel or 0, channel_axis)
     measured = known.measured
-    job.place.mkdir()  # fails if the folder of the run has been removed, and with it the run
+    job.place.mkdir()  # fails if the run has ended and its folder is gone
     notes = notes_on_spacing(measured, spacing, unit, options)
     if problem := describe_values(shown):
         notes = (problem, *notes)

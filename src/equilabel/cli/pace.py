@@ -1,4 +1,4 @@
-"""How fast a run goes, by a clock that nobody sets."""
+"""Speed of a run, measured with a monotonic clock."""
 
 from __future__ import annotations
 
@@ -12,16 +12,9 @@ if TYPE_CHECKING:
 
 
 class Pace:
-    """Rate, failures and the time that is left of a run.
+    """Rate, failures and remaining time of a run of `total` images; `clock` returns seconds.
 
-    Images that were skipped take next to no time, and do not count for the rate.
-
-    Parameters
-    ----------
-    total : int
-        Number of images.
-    clock : callable
-        Returns seconds.
+    Skipped images take almost no time and do not count for the rate.
     """
 
     def __init__(self, total: int, clock: Callable[[], float] = monotonic) -> None:
@@ -29,16 +22,14 @@ class Pace:
         self.begun, self.count, self.worked, self.failed = clock(), 0, 0, 0
 
     def add(self, record: Record) -> None:
-        """Count an image."""
+        """Count a finished image."""
         self.count += 1
         self.worked += record.status != "skipped"
         self.failed += record.status == "failed"
 
     def words(self) -> list[str]:
-        """Describe how fast images are finished, how many failed, and how long the others take.
+        """Describe the rate of finished images, the failures, and the time that is left.
 
-        Examples
-        --------
         >>> from equilabel.cli.records import Record
         >>> times = iter([0.0, 30.0])
         >>> pace = Pace(61, lambda: next(times))
@@ -59,10 +50,8 @@ class Pace:
 
 
 def _spoken(seconds: float) -> str:
-    """Return how long something takes.
+    """Return a time with its unit.
 
-    Examples
-    --------
     >>> _spoken(40), _spoken(300), _spoken(7200)
     ('40 s', '5 min', '2.0 h')
     """

@@ -1,4 +1,4 @@
-"""Labels that were made elsewhere, and the image that belongs to each."""
+"""Find labels that were made elsewhere, and the image that belongs to each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .inputs import Input
 
-# What programs append to the name of an image: ours and others, Cellpose, by hand. Longest first.
+# What programs (equilabel, Cellpose, others) append to the name of an image. Longest first.
 LABELS = ("_segmentation", "_cp_masks", "_labels", "_masks", "_label", "_mask", "_seg")
 IMAGES = ("_image", "_img")
 
@@ -25,30 +25,11 @@ IMAGES = ("_image", "_img")
 def find_pairs(
     words: Sequence[str], image: str | None, out: Path, *, recursive: bool
 ) -> tuple[list[Input], list[str]]:
-    """Find labels, and the image of each.
+    """Find labels, each with its image; also return lines about files that are left out.
 
-    Parameters
-    ----------
-    words : sequence of str
-        Files, folders and patterns of labels.
-    image : str, optional
-        A file for one file of labels, or a folder in which images are found by their names.
-    out : Path
-        Folder of the results.
-    recursive : bool
-        Whether folders stand for everything below them.
-
-    Returns
-    -------
-    inputs : list of Input
-        With its image, or a complaint that there is none.
-    skipped : list of str
-        Lines on files that are left out.
-
-    Raises
-    ------
-    RefusedError
-        If there are no labels, or `image` does not exist or is one for several.
+    `image` is a file for one file of labels, or a folder in which images are found by their names.
+    Labels without an image get a complaint. Raises RefusedError if there are no labels, or if
+    `image` does not exist or is one file for several labels.
     """
     inputs, skipped = find(words, out, recursive=recursive, labels=True)
     if image is None:
@@ -68,7 +49,7 @@ def find_pairs(
         raise RefusedError(message)
     images, _ = find([image], out, recursive=recursive, labels=True)
     together = {item.path.resolve() for item in images if not item.complaint}
-    if {item.path.resolve() for item in inputs} & together:  # labels beside their images
+    if {item.path.resolve() for item in inputs} & together:  # labels and images are in one folder
         images = [item for item in images if base(item.name, LABELS) == item.name]
         inputs = [item for item in inputs if base(item.name, LABELS) != item.name]
         if not inputs:
@@ -85,10 +66,8 @@ def find_pairs(
 
 
 def base(name: str, endings: Sequence[str]) -> str:
-    """Return a name without the first of some endings that it has.
+    """Return a name without the first of the endings that it has.
 
-    Examples
-    --------
     >>> base("day1/cells_cp_masks", LABELS), base("cells", LABELS)
     ('day1/cells', 'cells')
     """
@@ -104,7 +83,7 @@ def _renamed(item: Input) -> Input:
 
 
 def _paired(item: Input, known: dict[str, list[Path]], folder: Path) -> Input:
-    """Return labels with their image, the one of the same name first."""
+    """Return labels with their image; an image with the same full name comes first."""
     if item.complaint:
         return item
     short = base(item.name, LABELS)

@@ -1,4 +1,4 @@
-"""Options of `equilabel batch` as a person types them, each with its help text."""
+"""Options of `equilabel batch`, with their help texts."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,9 +14,9 @@ OBJECTS, TABLE, FILES, RUN = "Finding objects", "Measuring them", "Reading the f
 
 
 def option(panel: str, metavar: str, text: str, *names: str, parser: Any = None) -> Any:
-    """Declare an option: its panel and its text in the help, and what stands for its value.
+    """Declare an option: its panel and text in the help, and the placeholder for its value.
 
-    What is no text is read by a `parser` of ours, whose messages are like those of the others.
+    Values other than text get a `parser` of this package, so that all messages have one style.
     """
     return Option(*names, rich_help_panel=panel, metavar=metavar, help=text, parser=parser)
 

@@ -1,4 +1,4 @@
-"""Values of options: from the text that was typed to the arguments of `segment`."""
+"""Parse the text of options into arguments of `segment`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from .splitting import DEFAULT
 
 
 def threshold(text: str) -> str | float | tuple[float, float]:
-    """Read a threshold: a method, a number, or two.
+    """Parse a threshold: a method, a number, or two numbers.
 
-    Examples
-    --------
     >>> threshold("otsu"), threshold("12.5"), threshold("10,20")
     ('otsu', 12.5, (10.0, 20.0))
     """
@@ -33,17 +31,10 @@ def threshold(text: str) -> str | float | tuple[float, float]:
 
 
 def length(name: str, text: str) -> float | str | tuple[float | str, ...]:
-    """Read a length, or one for each axis: numbers of pixels, or numbers with their unit.
+    """Parse a length, or one for each axis, in pixels or with a unit.
 
-    Parameters
-    ----------
-    name : str
-        Of the option, without its hyphens.
-    text : str
-        What was typed.
+    `name` is that of the option, without hyphens in front.
 
-    Examples
-    --------
     >>> length("sigma", "1.5"), length("sigma", "2px"), length("sigma", "0.3 um")
     (1.5, 2.0, '0.3µm')
     >>> length("sigma", "0, 2, 2"), length("sigma", "1um,300nm")
@@ -52,7 +43,7 @@ def length(name: str, text: str) -> float | str | tuple[float | str, ...]:
     parts = text.split(",")
     found = [_quantity(name, part, text) for part in parts]
     written = [part.strip()[-1:].isdigit() for part in parts]
-    if any(written) and not all(written):  # "0,3um" may be a number with a comma
+    if any(written) and not all(written):  # "0,3um" may be a decimal comma
         message = (
             f"--{name} must have a unit for each axis, or for none; got {text!r}. "
             f"Write a point in place of the comma, or '{parts[0].strip()}px,...'."
@@ -70,10 +61,8 @@ def length(name: str, text: str) -> float | str | tuple[float | str, ...]:
 
 
 def split(text: str | None) -> bool | float | str | tuple[float | str, ...]:
-    """Read the depth of necks at which objects are split: a length, nothing, or the default.
+    """Parse the depth of necks at which objects are split: a length, None, or the default.
 
-    Examples
-    --------
     >>> split(None), split("default"), split("1.5"), split("0.3um")
     (False, True, 1.5, '0.3µm')
     """
@@ -81,15 +70,13 @@ def split(text: str | None) -> bool | float | str | tuple[float | str, ...]:
 
 
 def optional_length(name: str, text: str | None) -> float | str | tuple[float | str, ...] | None:
-    """Read a length, or one for each axis, or nothing."""
+    """Parse a length, or one for each axis, or None."""
     return None if text is None else length(name, text)
 
 
 def size(name: str, text: str | None) -> int | str | None:
-    """Read the size of an object: whole pixels, or an area or a volume with its unit.
+    """Parse the size of an object: whole pixels, or an area or a volume with its unit.
 
-    Examples
-    --------
     >>> size("min-size", "30"), size("min-size", "30px"), size("min-size", "5 um^2")
     (30, 30, '5µm²')
     """
@@ -113,7 +100,7 @@ def _quantity(name: str, text: str, whole: str) -> Quantity:
 
 
 def _short(quantity: Quantity) -> float | str:
-    """Return pixels as a number, so that "2" and "2px" are one option to --resume."""
+    """Return pixels as a number, so that --resume treats "2" and "2px" as equal."""
     if quantity.power == 0:
         return float(quantity.value)
     return str(quantity).replace(" ", "")
@@ -128,10 +115,8 @@ def offset(value: float) -> float:
 
 
 def spacing(text: str | None) -> tuple[float, ...] | None:
-    """Read the size of a pixel: one number, or one for each axis of space.
+    """Parse the pixel size: one number, or one for each spatial axis.
 
-    Examples
-    --------
     >>> spacing("0.5,0.1,0.1")
     (0.5, 0.1, 0.1)
     """
@@ -148,10 +133,8 @@ def spacing(text: str | None) -> tuple[float, ...] | None:
 
 
 def chunks(text: str | None) -> int | tuple[int, ...] | None:
-    """Read the sides of a block: one whole number, or one for each axis.
+    """Parse the sides of a block: one whole number, or one for each axis.
 
-    Examples
-    --------
     >>> chunks("256"), chunks("1,512,-1")
     (256, (1, 512, -1))
     """
@@ -171,10 +154,8 @@ def chunks(text: str | None) -> int | tuple[int, ...] | None:
 
 
 def properties(text: str | None) -> tuple[str, ...] | None:
-    """Read names of columns.
+    """Parse names of columns.
 
-    Examples
-    --------
     >>> properties("label, area")
     ('label', 'area')
     """
@@ -188,10 +169,8 @@ def properties(text: str | None) -> tuple[str, ...] | None:
 
 
 def channel(text: str | None) -> int | str | None:
-    """Read a channel: its index or its name.
+    """Parse a channel: its index or its name.
 
-    Examples
-    --------
     >>> channel("1"), channel("DAPI")
     (1, 'DAPI')
     """
@@ -201,10 +180,8 @@ def channel(text: str | None) -> int | str | None:
 
 
 def unit(text: str | None) -> str | None:
-    """Read a unit of length.
+    """Parse a unit of length.
 
-    Examples
-    --------
     >>> unit("um"), unit("micron")
     ('µm', 'µm')
     """
@@ -217,10 +194,8 @@ def unit(text: str | None) -> str | None:
 
 
 def memory_limit(text: str | None, jobs: int) -> int:
-    """Read how much memory an image may take; by default a share of nine tenths of what is free.
+    """Parse the memory limit of an image in bytes; by default 9/10 of the free memory by `jobs`.
 
-    Examples
-    --------
     >>> memory_limit("500M", 1), memory_limit("1.5 GB", 4), memory_limit("2GiB", 1)
     (500000000, 1500000000, 2147483648)
     """

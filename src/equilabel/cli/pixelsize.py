@@ -1,4 +1,4 @@
-"""The size of a pixel: that of the file, or the one that was given."""
+"""Pixel size of an image: that of the file, or the one given by options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def spacing_of(image: TiffImage, options: Options) -> tuple[dict[str, float], str]:
-    """Return the pixel size by axis, and its unit: those given, or those of the file."""
+    """Return the pixel size by axis, and its unit, from the options or the file."""
     space = "".join(axis for axis in image.axes if axis in "ZYX")
     unit = image.unit if options.unit is None else options.unit
     if options.spacing is None:
@@ -29,41 +29,25 @@ def spacing_of(image: TiffImage, options: Options) -> tuple[dict[str, float], st
 
 
 class KnownAxes(NamedTuple):
-    """What the axes of an image mean.
+    """Meaning of the axes of an image."""
 
-    Attributes
-    ----------
-    channel_axis, channel : int or None
-        As `find_channel` returns them.
-    axes : str
-        The others.
-    stacked : bool
-        Whether the first of them counts images.
-    spacing : dict
-        Pixel size by axis, where it is known.
-    unit : str
-        Of the pixel size.
-    steps : tuple of float, optional
-        As `steps_of` returns them, for the axes of one image.
-    """
-
-    channel_axis: int | None
-    channel: int | None
-    axes: str
-    stacked: bool
-    spacing: dict[str, float]
-    unit: str
-    steps: tuple[float, ...] | None
+    channel_axis: int | None  # from `find_channel`
+    channel: int | None  # from `find_channel`
+    axes: str  # letters of the other axes
+    stacked: bool  # whether the first of `axes` counts images
+    spacing: dict[str, float]  # pixel size by axis, where it is known
+    unit: str  # of the pixel size
+    steps: tuple[float, ...] | None  # from `steps_of`, for the axes of one image
 
     @property
     def measured(self) -> dict[str, float]:
-        """Pixel size by axis that the table is in: empty if that of an axis is not known."""
+        """Pixel size by axis that the table uses; empty if that of an axis is unknown."""
         known = self.spacing if self.steps is not None else {}
         return {axis: known[axis] for axis in self.axes if axis in known}
 
 
 def known_axes(image: TiffImage, options: Options, what: str = "an image") -> KnownAxes:
-    """Return what the axes of an image mean; raise ValueError if options do not suit them."""
+    """Return the meaning of the axes of an image; raise ValueError if options do not fit them."""
     channel_axis, channel = find_channel(image, options.channel)
     axes = image.axes.replace("C", "")
     spacing, unit = spacing_of(image, options)
@@ -77,21 +61,16 @@ def known_axes(image: TiffImage, options: Options, what: str = "an image") -> Kn
 
 
 def steps_of(axes: str, spacing: dict[str, float]) -> tuple[float, ...] | None:
-    """Return the spacing of axes in order, 1 for time; None if one of space has none."""
+    """Return the spacing of axes in order, 1 for time; None if it is unknown for a spatial axis."""
     if any(axis != "T" and axis not in spacing for axis in axes):
         return None
     return tuple(spacing.get(axis, 1.0) for axis in axes)
 
 
 def refuse_times(axes: str, options: Options) -> None:
-    """Raise ValueError if a length or a size has a unit, and one of its axes is time.
+    """Raise ValueError if a length or a size has a unit, but an axis of objects is time.
 
-    Parameters
-    ----------
-    axes : str
-        Those that objects extend along.
-    options : Options
-        Of the run.
+    `axes` are the letters of the axes along which objects extend.
     """
     lengths = ("sigma", "block_size", "background", "closing", "opening")
     for name in (*lengths, "min_size", "max_size"):

@@ -1,4 +1,4 @@
-"""The program `equilabel`: run a command, print errors in one line, return the exit code."""
+"""Entry point of `equilabel`: run a command, print errors in one line, return the exit code."""
 
 import sys
 from collections.abc import Sequence
@@ -14,25 +14,17 @@ from .signals import Interrupted, raising
 from .splitting import complete
 from .streams import complain, open_standard, silence
 
-UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]  # where typer keeps click's
-INTERRUPTED = 130  # 128 + the number of Ctrl-C's signal
+UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]  # click's, not exported
+INTERRUPTED = 130  # 128 + the number of SIGINT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
+    """Run the command line, and return its exit code.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Words after the name of the program; by default those it was called with.
-
-    Returns
-    -------
-    int
-        Exit code: 0 if all went well, 1 if an image failed, 2 if the call was refused before
-        anything was written, 128 + the number of the signal if it was interrupted (130 for
-        Ctrl-C, 143 for a request to terminate, 129 if the terminal was closed). Errors are printed
-        in one line.
+    `arguments` are the words after the name of the program, by default those of the process. The
+    exit code is 0 if all went well, 1 if an image failed, 2 if the call was refused before anything
+    was written, and 128 plus the number of the signal if the run was interrupted (130 for Ctrl-C,
+    143 for SIGTERM, 129 if the terminal was closed).
     """
     open_standard()
     words = complete(sys.argv[1:] if arguments is None else arguments)
@@ -50,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 128 + error.number
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
-    except SystemExit:  # typer's, where nobody reads the rest of the text
+    except SystemExit:  # raised by typer if the reader of a pipe has gone
         return 1
     except OSError as error:
         return _fail(error)
@@ -67,7 +59,7 @@ def _refuse(message: str) -> int:
 
 
 def _fail(error: OSError) -> int:
-    """Print why the system refused an operation, most likely writing to standard output."""
+    """Print an error of the system, most likely from writing to standard output."""
     silence("stdout")
     if error.filename is None and not isinstance(error, BrokenPipeError):
         complain(f"standard output must take text; got {error.strerror!r}.")

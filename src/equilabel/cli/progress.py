@@ -1,4 +1,4 @@
-"""Progress and summary of a run, as printed to the terminal."""
+"""Progress and summary of a run, printed to the terminal."""
 
 from __future__ import annotations
 
@@ -22,15 +22,13 @@ if TYPE_CHECKING:
     from .options import Options
     from .records import Facts, Record
 
-MOST_NOTES = 5  # printed at the end; all of them are in the summary
-EVERY = 60.0  # seconds between lines on how far a run is, where there is no bar
+MOST_NOTES = 5  # printed at the end; the summary has all
+EVERY = 60.0  # seconds between lines about the progress of a run without a bar
 
 
 def describe(record: Record) -> str:
     """Describe the record of an image in a line.
 
-    Examples
-    --------
     >>> from equilabel.cli.records import Record
     >>> describe(Record("cells.tif", "cells", "done", objects=57, threshold=103.5, seconds=0.42))
     'cells.tif: 57 objects, threshold 103.5, 0.4 s'
@@ -55,8 +53,6 @@ def describe(record: Record) -> str:
 def in_pixels(used: Facts) -> list[str]:
     """Describe lengths and sizes as numbers of pixels.
 
-    Examples
-    --------
     >>> in_pixels({"sigma": (1.54, 1.54), "min_size": 30}), in_pixels({"sigma": [0.5, 2, 2]})
     (['sigma 1.54 px', 'min size 30 px'], ['sigma 0.5 x 2 x 2 px'])
     """
@@ -70,7 +66,7 @@ def in_pixels(used: Facts) -> list[str]:
 
 
 class Lines:
-    """A line for each image, and now and then one on how far the run is."""
+    """Progress as text: a line for each image, and sometimes one about the whole run."""
 
     def __init__(self, total: int, out: Path) -> None:
         self.total, self.out, self.count = total, out, 0
@@ -85,7 +81,7 @@ class Lines:
         """Print the record of an image."""
         self.count += 1
         say(f"[{self.count:{len(str(self.total))}}/{self.total}] {describe(record)}")
-        if self.total > 1:  # of one image they are told at the end
+        if self.total > 1:  # the notes on a single image are printed at the end
             for note in record.notes:
                 say(f"      note: {note}")
         self.pace.add(record)
@@ -94,19 +90,19 @@ class Lines:
             say(f"--- {self.count} of {self.total}, {', '.join(self.pace.words())}")
 
     def tell(self, words: str) -> None:
-        """Show what makes it slow, on a terminal."""
+        """Show on a terminal what takes time."""
         fleeting(words)
 
     def end(self) -> None:
-        """Print nothing more."""
+        """Remove the last message."""
         fleeting("")
 
 
 class Bar:
-    """A progress bar for a terminal: rate, failures, and the time that is left.
+    """A progress bar for a terminal, with rate, failures, and the time that is left.
 
-    Above it stand a line for each failed image and one for each note, with the first file that
-    has it; how many have it is told at the end.
+    Above it are a line for each failed image and one for each different note, with the first file
+    that has it; the summary at the end counts the files.
     """
 
     def __init__(self, total: int) -> None:
@@ -118,7 +114,7 @@ class Bar:
             progress.MofNCompleteColumn(),
             progress.TextColumn("{task.fields[pace]}", markup=False),
             progress.TimeElapsedColumn(),
-            progress.TextColumn("{task.description}", markup=False),  # cut off where it is narrow
+            progress.TextColumn("{task.description}", markup=False),  # last, as it may be cut off
             console=Console(highlight=False, file=cast("TextIO", Steady())),
         )
         self.total, self.told, self.begun = total, set[str](), False
@@ -132,14 +128,14 @@ class Bar:
         self.bar.start()
 
     def tell(self, words: str) -> None:
-        """Show what makes it slow: beside the bar, or before it is drawn."""
+        """Show what takes time: beside the bar, or before it is drawn."""
         if self.begun:
             self.bar.update(self.task, description=words or "labeling")
         else:
             fleeting(words)
 
     def show(self, record: Record) -> None:
-        """Advance the bar by an image."""
+        """Advance the bar by one image."""
         from rich.text import Text
 
         if record.status == "failed":
@@ -154,16 +150,16 @@ class Bar:
         self.bar.update(self.task, advance=1, description=record.file[-30:], pace=pace)
 
     def end(self) -> None:
-        """Leave the bar as it is."""
+        """Stop the bar; it stays on the screen."""
         fleeting("")
         self.bar.stop()
 
 
 @contextmanager
 def progress(total: int, out: Path) -> Iterator[Lines | Bar]:
-    """Yield what shows records: a bar on a terminal, else lines. Nothing is shown before `begin`.
+    """Yield a display of records: a bar on a terminal, otherwise lines.
 
-    Until then the run may be refused.
+    It shows nothing before `begin`, because the run may still be refused.
     """
     terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     shown = Bar(total) if terminal else Lines(total, out)
@@ -207,7 +203,7 @@ def close(
 
 
 def say_notes(records: Sequence[Record]) -> None:
-    """Print the notes on images, the most frequent first, and those on the machine."""
+    """Print the notes about images, the most frequent first, and those about the machine."""
     notes = Counter(note for record in records for note in record.notes)
     for note, count in notes.most_common(MOST_NOTES):
         say(f"  note      {note} ({images(count)})")
@@ -217,7 +213,7 @@ def say_notes(records: Sequence[Record]) -> None:
 
 
 def say_machine() -> None:
-    """Print the notes on the machine."""
+    """Print the notes about the machine."""
     for report in equilabel.devices():
         if report.note:
             say(f"  note      {report.note}")

@@ -1,4 +1,4 @@
-"""Provenance of results: the parameters of a run, and versions of the packages it uses."""
+"""Provenance of results: the parameters of a run, and the versions of the packages it uses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .options import Options
     from .records import Facts
 
-# Those that read pixels, compute with them or write results.
+# Packages that read pixels, compute with them, or write results.
 PACKAGES = (
     *("numpy", "numba", "scikit-image", "scipy", "pandas"),
     *("tifffile", "imagecodecs", "pillow"),
@@ -29,28 +29,20 @@ READERS = (
 
 @dataclass(frozen=True)
 class Provenance:
-    """Parameters and versions that results were made with.
+    """Parameters and versions with which results were made."""
 
-    Attributes
-    ----------
-    parameters : dict
-        Values of the options, under their names on the command line.
-    versions : dict
-        Of equilabel and of the packages it works with; None for one that is not installed.
-    """
-
-    parameters: Facts
-    versions: Facts
+    parameters: Facts  # values of options, by their Python names
+    versions: Facts  # of equilabel and packages; None if not installed
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash: results of one image are the same if this is the same."""
+        """A hash of parameters and versions: equal hashes give equal results of an image."""
         text = json.dumps([self.parameters, self.versions], sort_keys=True)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def provenance(options: Options) -> Provenance:
-    """Return the parameters and versions of a run, in types that JSON has."""
+    """Return the parameters and versions of a run, as types that JSON has."""
     parameters = json.loads(json.dumps(options.parameters(), default=str))
     packages = (*PACKAGES, "pyarrow") if options.format == "parquet" else PACKAGES
     versions = {"equilabel": equilabel.__version__, **{name: _version(name) for name in packages}}
@@ -59,10 +51,8 @@ def provenance(options: Options) -> Provenance:
 
 
 def differences(now: Provenance, then: Provenance) -> list[str]:
-    """List parameters and versions that differ from those of an earlier run, as options.
+    """List parameters (as options) and versions that differ from those of an earlier run.
 
-    Examples
-    --------
     >>> then = Provenance({"sigma": 0.0, "dark": False}, {"numpy": "2.2"})
     >>> differences(Provenance({"sigma": 1.5, "dark": True}, {"numpy": "2.3"}), then)
     ['--sigma 1.5 where it was 0.0', '--dark where it was not given', 'numpy 2.3 where it was 2.2']

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUMMARY, RUN, REPORT = "summary.csv", "run.json", "report.html"
-OBJECTS = ("objects.csv", "objects.parquet")  # all tables in one
+OBJECTS = ("objects.csv", "objects.parquet")  # the tables of all images
 OF_RUN = (SUMMARY, RUN, REPORT, *OBJECTS)
 Facts: TypeAlias = dict[str, Any]  # values that JSON holds, by name
 STATE = ".equilabel"  # folder of the images' records, in the output folder
@@ -26,78 +26,47 @@ STATE = ".equilabel"  # folder of the images' records, in the output folder
 
 @dataclass(frozen=True)
 class Record:
-    """The record of one image of a run.
+    """The record of one image of a run."""
 
-    Attributes
-    ----------
-    file, name : str
-        The image (or labels to measure), and its results below the output folder without their
-        endings.
-    image : str
-        The image that labels were measured in.
-    status : {"done", "skipped", "failed", "interrupted"}
-        "skipped": complete since an earlier run; the other columns are that run's.
-    objects, threshold, shape, axes, spacing, unit
-        What was found, and in what: `shape` and `axes` of the image as read, `spacing` by axis.
-    statistics : dict of str to float
-        Mean and total sizes and mean intensities of its objects.
-    frames : tuple of dict
-        The number of each frame of a stack, its objects, and the same statistics of them.
-    sizes : dict
-        How many objects are how large, see `count_sizes`.
-    seconds : float
-        From opening the image to the last result.
-    error : str
-        Why it failed.
-    notes : tuple of str
-        What a person should know of the results, such as an axis that was guessed.
-    method, device, connectivity
-        What was used.
-    in_pixels : dict
-        Lengths and sizes that were used, in pixels, by the names of their options in Python.
-    sha256 : str
-        Of the image file.
-    fingerprint : str
-        Of the parameters and versions.
-    attempts : tuple of str
-        How each attempt ended that did not come to its end: "SIGKILL", "time limit", ...
-    outputs : dict
-        For each kind of result its path below the output folder, its size in bytes and its hash.
-    """
-
-    file: str
-    name: str
+    file: str  # the image, or labels to measure
+    name: str  # of its results below the output folder, without endings
+    # "done", "failed", "interrupted"; "skipped" if complete since an earlier run, from which the
+    # other fields are
     status: str
-    image: str = ""
+    image: str = ""  # in which labels were measured
     objects: int | None = None
     threshold: float | tuple[float, ...] | str | None = None
-    shape: tuple[int, ...] = ()
+    shape: tuple[int, ...] = ()  # of the image as it was read
     axes: str = ""
-    spacing: dict[str, float] = field(default_factory=dict)
+    spacing: dict[str, float] = field(default_factory=dict)  # by axis
     unit: str = ""
+    # mean and total sizes, and mean intensities, of its objects
     statistics: dict[str, float | None] = field(default_factory=dict)
-    frames: tuple[Facts, ...] = ()
-    sizes: Facts = field(default_factory=dict)
-    seconds: float = 0.0
-    error: str = ""
-    notes: tuple[str, ...] = ()
+    frames: tuple[Facts, ...] = ()  # number, objects and statistics of each frame of a stack
+    sizes: Facts = field(default_factory=dict)  # from `count_sizes`
+    seconds: float = 0.0  # from opening the image to the last result
+    error: str = ""  # why it failed
+    notes: tuple[str, ...] = ()  # what a user should know, such as an axis that was guessed
     method: str = ""
     device: str = ""
     connectivity: int | None = None
+    # lengths and sizes in pixels, by the Python names of their options
     in_pixels: Facts = field(default_factory=dict)
-    sha256: str = ""
-    fingerprint: str = ""
+    sha256: str = ""  # of the image file
+    fingerprint: str = ""  # of the parameters and versions
+    # how each attempt that did not finish ended: "SIGKILL", "time limit", ...
     attempts: tuple[str, ...] = ()
+    # path below the output folder, size in bytes and hash of each kind of result
     outputs: dict[str, Facts] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
-        """Whether its results exist, as far as the run knows."""
+        """True if its results exist, as far as the run knows."""
         return self.status in ("done", "skipped")
 
 
 def record_path(out: Path, name: str) -> Path:
-    """Return the path of the record of an image whose results have a name."""
+    """Return the path of the record of an image, from the name of its results."""
     digest = hashlib.sha256(os.fsencode(name)).hexdigest()
     return out / STATE / f"{digest[:32]}.json"
 
@@ -105,7 +74,7 @@ def record_path(out: Path, name: str) -> Path:
 def describe_result(path: Path, name: str) -> Facts:
     """Return the name, the size and the checksum of a result, for the record.
 
-    `name` is that of the results of the image below the output folder, without their endings.
+    `name` is that of the results of the image below the output folder, without endings.
     """
     return {
         "file": printable(PurePath(name).with_name(path.name).as_posix()),
@@ -145,7 +114,7 @@ def _row(record: Record, found: Facts, names: Iterable[str]) -> Facts:
 
 
 def _frame_rows(record: Record, names: Iterable[str]) -> Iterator[Facts]:
-    """Yield the rows of the frames of a stack; what holds for the file stands in its own row."""
+    """Yield rows for the frames of a stack, without the values that belong to the whole file."""
     told = ("file", "frame", "objects", "unit", *names)
     for frame in record.frames:
         row = {**_row(record, frame, names), "frame": frame["frame"]}

@@ -1,4 +1,4 @@
-"""Find results that a run had finished when it was killed, before they got their names."""
+"""Find results that a killed run had finished but not yet moved to their final names."""
 
 from __future__ import annotations
 
@@ -21,21 +21,11 @@ if TYPE_CHECKING:
 
 
 class Finished(NamedTuple):
-    """The results of an image, all complete, of which some may have no names yet.
+    """Complete results of an image, some of which may not have their final names yet."""
 
-    Attributes
-    ----------
-    place : Path
-        Folder of those without names, and of the record.
-    name : str
-        What their names begin with, below the output folder.
-    moved : tuple of Path
-        Those that have their names.
-    """
-
-    place: Path
-    name: str
-    moved: tuple[Path, ...]
+    place: Path  # folder of the record and of results without final names
+    name: str  # beginning of their names, below the output folder
+    moved: tuple[Path, ...]  # results with their final names
 
 
 def find_finished(
@@ -46,28 +36,12 @@ def find_finished(
     *,
     besides: Path | None = None,
 ) -> Iterator[Finished]:
-    """Find the finished results of images in what killed runs left.
+    """Find finished results of images in the folders that killed runs left.
 
-    A process writes the record of an image after its results. So results are finished if the
-    record is whole and each result has the checksum in it.
-
-    Parameters
-    ----------
-    out : Path
-        The output folder.
-    names : collection of str
-        Of the results of the images of this run.
-    options : Options
-        Of this run, which say what the results are.
-    fingerprint : str
-        Of today's parameters and versions.
-    besides : Path, optional
-        Folder of this run, which is left out.
-
-    Yields
-    ------
-    Finished
-        Checked just then: to be moved before the next one is asked for.
+    A process writes the record of an image after its results. Results are therefore finished if the
+    record is complete and the checksums in it fit. `names` are those of the results of this run,
+    and `besides` is the folder of this run, which is left out. Each item is checked just before it
+    is yielded; move it before asking for the next one.
     """
     known = {printable(name): name for name in names}
     others = [folder for folder in _folders(out / UNFINISHED) if folder != besides]
@@ -89,7 +63,7 @@ def find_finished(
 
 
 def _folders(parent: Path) -> list[Path]:
-    """List the folders in a folder, which are no links; none if there is no such folder."""
+    """List the folders in a folder, without links; [] if the folder does not exist."""
     if not parent.is_dir():
         return []
     return [each for each in sorted(parent.iterdir()) if is_folder(each)]

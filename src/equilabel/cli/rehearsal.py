@@ -1,4 +1,4 @@
-"""`--dry-run`: what a run would do, with sizes and a forecast of memory; nothing is written."""
+"""`--dry-run`: print what a run would do, with sizes and memory; write nothing."""
 
 from __future__ import annotations
 
@@ -38,32 +38,10 @@ def rehearse(
     resume: bool,
     skipped: Sequence[str],
 ) -> int:
-    """Print what a run would do with each image, and the memory it would take.
+    """Print what a run would do with each image, and its memory; return the exit code.
 
-    Parameters
-    ----------
-    inputs : sequence of Input
-        Images, and arguments that led to none.
-    out : Path
-        Folder of the results.
-    options : Options
-        What to do with each image.
-    jobs : int
-        Images at once.
-    resume : bool
-        Whether complete results are kept.
-    skipped : sequence of str
-        Lines on files that are left out.
-
-    Returns
-    -------
-    int
-        Exit code: 0, or 1 if an image would fail.
-
-    Raises
-    ------
-    RefusedError
-        If the options can be used for no image.
+    The exit code is 0, or 1 if an image would fail. `skipped` are lines about files that are left
+    out. Raises RefusedError if the options fit no image.
     """
     complaint = check(options)
     if complaint:
@@ -103,7 +81,7 @@ def rehearse(
 
 
 def _complete(names: Collection[str], out: Path, options: Options) -> set[str]:
-    """Return the images whose results are all there, as far as sizes tell, or were finished."""
+    """Return images with complete results, judged by sizes, or finished by a killed run."""
     made_with, kinds = provenance(options).fingerprint, options.endings()
     found = {one.name for one in find_finished(out, names, options, made_with)}
     return found | {
@@ -112,7 +90,7 @@ def _complete(names: Collection[str], out: Path, options: Options) -> set[str]:
 
 
 def _describe(item: Input, out: Path, options: Options) -> tuple[int, int, str]:
-    """Return bytes of pixels, bytes of memory, and a description; raise what reading would."""
+    """Return bytes of pixels, bytes of memory, and a description; raise the errors of reading."""
     if item.complaint:
         raise ValueError(item.complaint)
     if is_in_blocks(item.path, options):
@@ -126,7 +104,7 @@ def _describe(item: Input, out: Path, options: Options) -> tuple[int, int, str]:
 
 
 def _examine(files: Sequence[Path], options: Options) -> Sequence[Header]:
-    """Read an image as a run does, and try the options on its axes and its pixel size."""
+    """Read an image as a run does, and try the options with its axes and pixel size."""
     with warnings.catch_warnings(action="ignore"):
         headers, known = examine(files, options)
     rank, unit = len(known.axes) - known.stacked, None if known.steps is None else known.unit

@@ -1,4 +1,4 @@
-"""`--from`: the options and images of an earlier run, from its record."""
+"""`--from`: read the options and images of an earlier run from its record."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .typed import FILES, READERS, SEGMENT, read_options
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-LENGTHS = ("sigma",)  # in the unit of the pixel size in records of format 1
-# The types and the words that the values of options can have.
+LENGTHS = ("sigma",)  # in records of format 1, in the unit of the pixel size
+# Types and words that are valid as values of options.
 FITTING: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("dark", "fill_holes", "track", "exclude_border"), (bool,)),
     **dict.fromkeys(("slices", "unit_row", "overlay"), (bool,)),
@@ -35,7 +35,7 @@ FITTING: dict[str, tuple[Any, ...]] = {
 
 
 class Earlier(NamedTuple):
-    """An earlier run: its options, its images, and lines on versions that differ."""
+    """An earlier run: its options, its images, and lines about versions that differ."""
 
     options: Options
     inputs: Sequence[Input]
@@ -45,25 +45,10 @@ class Earlier(NamedTuple):
 def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Earlier:
     """Return the options and images of an earlier run.
 
-    Parameters
-    ----------
-    path : Path
-        A run.json, or the record of one image that `equilabel label` writes.
-    given : mapping of str to object
-        Values of the parameters of the command; "command" is "measure" for that one, and "inputs"
-        are those that were typed.
-    typed : collection of str
-        Those that were typed: they override the record.
-
-    Returns
-    -------
-    Earlier
-        Its images are where they were.
-
-    Raises
-    ------
-    RefusedError
-        If the file is no such record, or has options that this version does not know.
+    `path` is a run.json, or the record of one image from `equilabel label`. `given` has the values
+    of the parameters of this command ("inputs" if they were typed); those in `typed` override the
+    record. Raises RefusedError if the file is not such a record, or has options that this version
+    does not know.
     """
     content = _read(path)
     now, then = read_options(given), content["parameters"]
@@ -89,14 +74,9 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
 def measured_again(
     path: Path, given: Mapping[str, Any], image: str | None, typed: Collection[str]
 ) -> Earlier:
-    """Return the options and labels of an earlier run of `equilabel measure`, see `repeated`.
+    """Return the options and labels of an earlier run of `equilabel measure`, like `repeated`.
 
-    Parameters
-    ----------
-    path, given, typed
-        As for `repeated`.
-    image : str, optional
-        The image, or the folder of images, of labels that were typed.
+    `image` is the image, or the folder of images, of labels that were typed.
     """
     if image is not None and not given.get("inputs"):
         message = (
@@ -134,7 +114,7 @@ def _read(path: Path) -> Any:
 def _check(
     path: Path, content: Any, values: Mapping[str, Any], typed: Collection[str], command: str
 ) -> None:
-    """Raise RefusedError if the options of a record mean something else in this version."""
+    """Raise RefusedError if the options of a record have another meaning in this version."""
     theirs = values.get("command", "batch")
     if theirs != command:
         wanted = "`equilabel measure`" if command == "measure" else "`equilabel batch` or `label`"
@@ -170,7 +150,7 @@ def _check(
 
 
 def _check_values(path: Path, values: Mapping[str, Any]) -> None:
-    """Raise RefusedError if an option of a record has a value that it cannot have."""
+    """Raise RefusedError if an option of a record has an invalid value."""
     for name, fitting in FITTING.items():
         value = values.get(name)
         if name in values and type(value) not in fitting and value not in fitting:
@@ -184,7 +164,7 @@ def _check_values(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def _inputs(path: Path, content: Any) -> list[Input]:
-    """Return the images of a record, relative to the folder in which the run was started."""
+    """Return the images of a record; paths are relative to the folder where the run was started."""
     here, found = Path.cwd(), []
     folder = Path(str(content.get("folder", here)))
     files = content.get("files", [content.get("record")])
@@ -198,7 +178,7 @@ def _inputs(path: Path, content: Any) -> list[Input]:
         kind = wanted if kind == FOLDER and is_zarr(image) else kind
         complaint = f"INPUT must be {wanted}; got {quoted(image)}, {kind}. Pass its new path."
         item = Input(image, str(entry["name"]), "" if kind == wanted else complaint)
-        if entry.get("image"):  # that labels were measured in
+        if entry.get("image"):  # in which labels were measured
             item = replace(item, image=folder / expanded(str(entry["image"])))
         found.append(item)
     if not found:

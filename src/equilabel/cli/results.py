@@ -25,54 +25,27 @@ if TYPE_CHECKING:
 
 
 class Made(NamedTuple):
-    """What was made of an image.
+    """A segmented image, with what is needed to write its results."""
 
-    Attributes
-    ----------
-    result : Segmentation
-        Its labels are not used: they may be on a disk.
-    labels : array of int
-        In memory, mapped from a file, or of Zarr.
-    shown : array
-        The channel that was labeled, or what reads its rows.
-    axes : str
-        Of the labels.
-    stacked : bool
-    spacing, measured : dict
-        Pixel size by axis: what is known of it, and what the table is in.
-    unit : str
-        Of the pixel size.
-    origin : mapping
-        Coordinate of the first pixel by axis, where it is not 0.
-    """
-
-    result: Segmentation
-    labels: Any
-    shown: Any
-    axes: str
+    result: Segmentation  # its labels are not used: they may be on disk
+    labels: Any  # array of int: in memory, memory-mapped, or Zarr
+    shown: Any  # the labeled channel, as an array or a lazy image
+    axes: str  # of the labels
     stacked: bool
-    spacing: dict[str, float]
-    measured: dict[str, float]
-    unit: str
+    spacing: dict[str, float]  # pixel size by axis, where it is known
+    measured: dict[str, float]  # pixel size by axis that the table uses
+    unit: str  # of the pixel size
+    # coordinate of the first pixel by axis, where it is not 0
     origin: Mapping[str, float] = MappingProxyType({})
 
 
 def write_results(
     made: Made, own: Path, options: Options, record: Record, *, interval: float | None
 ) -> Record:
-    """Write labels, table and overlay of an image, and return its record.
+    """Write labels, table and overlay of an image, and return its completed record.
 
-    Parameters
-    ----------
-    made : Made
-    own : Path
-        What the paths of the results begin with; their folder is there.
-    options : Options
-        Of the run.
-    record : Record
-        What is known of the image.
-    interval : float, optional
-        Seconds between frames.
+    `own` is the beginning of the paths of results; their folder exists. `interval` is in seconds
+    between frames.
     """
     from equilabel.storage.overlay import write_overlay
     from equilabel.storage.table import write_table
@@ -125,7 +98,7 @@ def _write_labels(path: Path, made: Made, options: Options, *, interval: float |
 
 
 def _used(in_pixels: dict[str, Any]) -> dict[str, Any]:
-    """Return lengths and sizes that made a difference: not those that are 0 or None."""
+    """Return lengths and sizes that had an effect: not 0 or None."""
     return {name: value for name, value in in_pixels.items() if np.any(value)}
 
 

@@ -1,4 +1,4 @@
-"""Options of a run as a person types them: which folders, how many at once, within what limits."""
+"""Options of a run (folders, processes, limits), with their help texts."""
 
 from typing import Annotated, Literal
 

@@ -44,31 +44,17 @@ if TYPE_CHECKING:
     from .provenance import Provenance
     from .records import Facts
 
-THREADS = 8  # that bring results to the disk, at most
+THREADS = 8  # that flush results to the disk, at most
 UNCHECKED = "The results of an earlier run were not checked again: this run was interrupted."
 
 
 class Run:
-    """A run over many images, with the records of each.
+    """A run over many images, with the record of each.
 
-    Parameters
-    ----------
-    inputs : sequence of Input
-        Images, and arguments that led to none.
-    out : Path
-        The output folder, claimed for this run.
-    options : Options
-        What to do with each image.
-    made_with : Provenance
-        What `options` and the installed versions come to.
-    place : Path
-        Folder in it for what is not finished.
-    resume : bool
-        Whether to keep what is complete.
-    skipped : sequence of str
-        Lines on files that are left out, printed once the run is not refused any more.
-    scheduler : str, optional
-        Address of the Dask scheduler whose workers label the images.
+    `out` is the output folder, locked for this run, `place` the folder in it for unfinished files.
+    `inputs` includes arguments without an image. `skipped` are lines about files that are left out,
+    printed once the run can no longer be refused. `scheduler` is the address of a Dask scheduler
+    whose workers label the images.
     """
 
     def __init__(
@@ -104,7 +90,7 @@ class Run:
                     self.records[number] = self.blank(item, "failed", item.complaint)
             with progress.progress(len(self.inputs), self.out) as shown:
                 label: Any = partial(label_all, count=count)
-                threads = min(THREADS, 4 * count if count > 1 else 1)  # one keeps the order
+                threads = min(THREADS, 4 * count if count > 1 else 1)  # one thread keeps the order
                 if self.scheduler is not None:
                     label = partial(label_on_cluster, address=self.scheduler)
                     threads = THREADS
@@ -123,18 +109,18 @@ class Run:
                             if not self.declared:
                                 self.declare()
                             settling.add(job, record)
-                except KeyboardInterrupt:  # where signals are not ours to hear
+                except KeyboardInterrupt:  # not in the main thread, so signals are not handled
                     heard.append(signal.SIGINT)
                 except RefusedError:
                     raise
-                except Exception as error:  # of this process, not of an image
+                except Exception as error:  # an error of this process, not of an image
                     trouble = explain(error)
             return self.close(heard, trouble)
 
     def begin(self, shown: progress.Lines | progress.Bar) -> None:
-        """Print which files are left out, the heading, and the inputs that are no images.
+        """Print the files that are left out, the heading, and the inputs that are not images.
 
-        The options have passed their trial: what killed runs left is not needed any more.
+        The options have passed their trial, so what killed runs left is not needed any more.
         """
         clear_others(self.place)
         for line in self.skipped:
@@ -163,7 +149,7 @@ class Run:
         """Move the results of an image, and its record, to their final names."""
         if record.status == "done":
             try:
-                own = job.flush == "none"  # else its process has flushed them
+                own = job.flush == "none"  # otherwise its process has flushed them
                 self.names.add(*settle(job.place, self.out, job.name, self.options, flush=own))
             except OSError as error:
                 record = replace(record, status="failed", error=explain(error), outputs={})
@@ -171,9 +157,9 @@ class Run:
         return record
 
     def recover(self) -> None:
-        """Move results to their names that a run had finished before it was killed.
+        """Move results that a killed run had finished to their final names.
 
-        `label_one` then finds them, and keeps them if the image is still the same.
+        `label_one` then finds them, and keeps them if the image is unchanged.
         """
         images = {item.name for item in self.inputs if not item.complaint}
         fingerprint = self.provenance.fingerprint
@@ -186,10 +172,10 @@ class Run:
                 self.names.add(*moving(flush=True, moved=found.moved))
 
     def declare(self) -> None:
-        """Write the record of this run into the folder, before the first result gets its name.
+        """Write the record of this run to the folder, before the first result gets its final name.
 
-        The summary and the report of an earlier run, and its table of all objects, are removed:
-        they would not fit the results any more.
+        Removes the summary, the report and the table of all objects of an earlier run, because they
+        would not fit the new results.
         """
         try:
             self.publish(RUN, "running", [])
@@ -201,7 +187,7 @@ class Run:
         self.declared = True
 
     def publish(self, name: str, status: str, records: list[Record]) -> None:
-        """Write a file of the run, complete before it gets its name."""
+        """Write a file of the run; it gets its final name when it is complete."""
         if name == RUN:
             write_run(self.place / name, self.facts(status), records)
         elif name == REPORT:
@@ -225,7 +211,7 @@ class Run:
         merge_tables(path, parts, unit_row=self.options.unit_row)
 
     def close(self, heard: Sequence[int], trouble: str) -> int:
-        """Write the summary and the record of the run, and print how it ended."""
+        """Write summary and record of the run, print how it ended, and return the exit code."""
         if not self.declared and (heard or trouble):
             complain(
                 trouble or "interrupted before the first image was finished; nothing was written."
@@ -242,7 +228,7 @@ class Run:
         for name in (RUN, SUMMARY, REPORT, *([f"objects.{self.options.format}"] if found else [])):
             try:
                 self.publish(name, status, records)
-            except Exception as error:  # whatever it is, the other files are written
+            except Exception as error:  # whatever is wrong, write the other files
                 trouble = trouble or explain(error)
         names = {item.name for item in self.inputs if not item.complaint}
         others = count_others(self.out, names)
@@ -264,10 +250,10 @@ class Run:
         return replace(known, status="skipped", file=printable(item.path), notes=notes)
 
     def facts(self, status: str) -> Facts:
-        """Return the facts of a run: command, folder, times, parameters, versions, devices."""
+        """Return the facts of a run: command, folder, times, parameters, versions and devices."""
         used = sorted({record.device for record in self.records.values() if record.device})
         reports: list[Facts] = []
-        with suppress(OSError):  # nothing can be loaded any more, for want of handles
+        with suppress(OSError):  # no file can be opened, as there are too many open files
             reports = [asdict(report) for report in equilabel.devices()]
         return {
             "status": status,

@@ -1,4 +1,4 @@
-"""Give results their final names in threads: no process waits for the disk."""
+"""Move results to their final names in threads, so that workers do not wait for the disk."""
 
 from __future__ import annotations
 
@@ -16,19 +16,12 @@ if TYPE_CHECKING:
 
 
 class Settling:
-    """Keeps the results of images in threads, and shows the records as they are kept.
+    """Keep the results of images in `threads` threads, and show the records.
 
-    What is in these threads when the program is killed, the next run finds: see `recovery`. On
-    leaving the block all images are kept.
-
-    Parameters
-    ----------
-    keep : callable
-        Called in a thread with a job and its record; returns the record as it came to be.
-    show : callable
-        Called with that record, in one thread at a time.
-    threads : int
-        How many images are kept at once. With one, in the order of `add`.
+    `keep` is called in a thread with a job and its record, and returns the final record; `show` is
+    then called with it, in one thread at a time. With one thread, images are kept in the order of
+    `add`. All are kept when the with block ends. If the program is killed, the next run finds the
+    results (see `recovery`).
     """
 
     def __init__(
@@ -40,12 +33,9 @@ class Settling:
         self._turn = Lock()
 
     def add(self, job: Job, record: Record) -> None:
-        """Keep the results of an image; wait as long as all threads have one.
+        """Keep the results of an image; wait while all threads are busy.
 
-        Raises
-        ------
-        Exception
-            What an earlier call of `keep` or `show` raised.
+        Raises what an earlier call of `keep` or `show` raised.
         """
         while len(self._under_way) >= self._threads or self._is_first_done():
             self._under_way.popleft().result()

@@ -1,4 +1,4 @@
-"""Options that several commands take: declared by one, and taken over by others."""
+"""Share the options of one command with other commands."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ OF_A_RUN = (
     "too_large",
     "resume",
     "dry_run",
-)  # what one image does not need
+)  # not needed for a single image
 
 
 def takes_options_of(
@@ -47,22 +47,9 @@ def takes_options_of(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds the parameters of another command to those of a function.
 
-    Parameters
-    ----------
-    other : callable
-        The command that declares them.
-    without : collection of str
-        Those that the function does not take.
-    only : collection of str
-        Those that it takes; by default all.
+    The function takes `**options`; the decorator sets its signature, which typer reads. `only` are
+    the names of parameters to add, by default all; `without` are those to leave out.
 
-    Returns
-    -------
-    callable
-        It sets the signature, which Typer reads, of a function that takes `**options`.
-
-    Examples
-    --------
     >>> def batch(inputs: list, out: str, sigma: float = 0.0): ...
     >>> @takes_options_of(batch, without=["inputs"])
     ... def label(image: str, out: str = ".", **options): ...

@@ -11,19 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# Ctrl-C; what `kill`, job schedulers and shutdowns send; a terminal that is closed.
+# Ctrl-C; sent by `kill`, job schedulers and shutdowns; sent when the terminal is closed.
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 ENDING = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
 
 
 class Interrupted(BaseException):
-    """A signal ended the program before work began; not an error, and not caught as one.
-
-    Attributes
-    ----------
-    number : int
-        Of the signal.
-    """
+    """A signal (`number`) ended the program before work began; `except Exception` ignores it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -32,7 +26,7 @@ class Interrupted(BaseException):
 
 @contextmanager
 def raising() -> Iterator[None]:
-    """Let signals raise Interrupted: nothing has been written yet."""
+    """Make signals raise Interrupted: nothing has been written yet."""
 
     def leave(number: int, _: object) -> None:
         raise Interrupted(number)
@@ -43,7 +37,7 @@ def raising() -> Iterator[None]:
 
 @contextmanager
 def collecting() -> Iterator[list[int]]:
-    """Let signals add their numbers to a list, without interrupting the work."""
+    """Make signals append their numbers to a list, without interrupting the work."""
     heard: list[int] = []
     with _handling(lambda number, _: heard.append(number)):
         yield heard
@@ -53,8 +47,8 @@ def collecting() -> Iterator[list[int]]:
 def withheld() -> Iterator[None]:
     """Block signals while a process is started, so that it never gets them.
 
-    Ctrl-C reaches every process of a terminal, and a job scheduler's signal every process of a
-    job: the parent decides what becomes of the work.
+    Ctrl-C reaches every process of a terminal, and the signal of a job scheduler every process of a
+    job. Only the parent decides what happens to the work.
     """
     if sys.platform == "win32":
         yield
@@ -67,7 +61,7 @@ def withheld() -> Iterator[None]:
 
 
 def ignore() -> None:
-    """Ignore the signals in this process; called in its main thread. See `withheld`."""
+    """Ignore the signals in this process; call it in the main thread. See `withheld`."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
     if sys.platform != "win32":

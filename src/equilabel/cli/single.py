@@ -1,4 +1,4 @@
-"""`equilabel label`: one image, in this process."""
+"""`equilabel label`: label one image in this process."""
 
 from __future__ import annotations
 
@@ -46,32 +46,11 @@ def run(
     chunked: bool = False,
     notes: Sequence[str] = (),
 ) -> int:
-    """Label one image, and write its results and their record to a folder.
+    """Label one image, write its results and their record to `out`, and return the exit code.
 
-    Parameters
-    ----------
-    word : str
-        The image.
-    out : Path
-        Folder of the results; made if needed.
-    options : Options
-        What to do with it.
-    choices : Choices
-        Whether to replace earlier results, and how to label an image in chunks.
-    chunked : bool
-        Whether to label a TIFF in chunks; a Zarr, and what is larger than memory, are anyway.
-    notes : sequence of str
-        On the options, to be told first.
-
-    Returns
-    -------
-    int
-        Exit code: 0, or 1 if the image failed.
-
-    Raises
-    ------
-    RefusedError
-        Before anything is written.
+    The exit code is 0, or 1 if the image failed. With `chunked`, a TIFF is labeled in chunks, as is
+    any Zarr and any image larger than memory. `notes` on the options are printed first. Raises
+    RefusedError before anything is written.
     """
     for note in notes:
         complain(note)
@@ -115,7 +94,7 @@ def run(
     finally:
         shutil.rmtree(place, ignore_errors=True)
         for folder in new:
-            with suppress(OSError):  # not empty: the usual case
+            with suppress(OSError):  # usually not empty
                 folder.rmdir()
     say(describe(record))
     for note in record.notes:
@@ -152,7 +131,7 @@ def _file(word: str, options: Options) -> Path:
 
 
 def _refuse_losses(finals: dict[str, Path], image: Path, overwrite: bool) -> None:
-    """Raise RefusedError if a result would replace the image, or another result unasked."""
+    """Raise RefusedError if a result would replace the image, or a result without --overwrite."""
     present = [path for path in finals.values() if os.path.lexists(path)]
     for path in present:
         if path.exists() and (path.samefile(image) or path.resolve() in image.resolve().parents):
@@ -177,7 +156,7 @@ def _refuse_losses(finals: dict[str, Path], image: Path, overwrite: bool) -> Non
 
 
 def _fail(error: str, path: Path, options: Options) -> int:
-    """Print why the image failed; raise RefusedError if the options suit no image."""
+    """Print why the image failed; raise RefusedError if the options fit no image."""
     complaint = check(options)
     if complaint:
         raise RefusedError(complaint)

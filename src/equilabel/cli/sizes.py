@@ -1,4 +1,4 @@
-"""How large the objects of an image are: counts in steps that are the same for all images."""
+"""Histograms of the sizes of objects, with the same bins for all images."""
 
 from __future__ import annotations
 
@@ -15,28 +15,17 @@ if TYPE_CHECKING:
 
     from .records import Facts
 
-STEPS = 4  # in which a size doubles
+STEPS = 4  # bins in which a size doubles
 COLUMNS = ("volume", "area", "num_pixels")
 
 
 def count_sizes(table: Mapping[str, HostArray] | pd.DataFrame, units: Mapping[str, str]) -> Facts:
-    """Count the objects of a table by size; counts of several images can be added.
+    """Count the objects of a table by size, so that counts of several images can be added.
 
-    Parameters
-    ----------
-    table : mapping of str to array, or DataFrame
-        With one of `COLUMNS`; the result is empty without.
-    units : mapping of str to str
-        Units of its columns.
+    The result has ``of``, the first of `COLUMNS` in the table; its ``unit``; and ``counts``, the
+    number of objects from ``2 ** (k / STEPS)`` to ``2 ** ((k + 1) / STEPS)`` by k as text. It is
+    empty if the table has no such column.
 
-    Returns
-    -------
-    dict
-        ``of``, the column; its ``unit``; and ``counts``, by the number k of a step, as text: of
-        objects from ``2 ** (k / STEPS)`` to ``2 ** ((k + 1) / STEPS)``.
-
-    Examples
-    --------
     >>> count_sizes({"area": np.array([1.0, 4.0, 4.1])}, {"area": "µm²"})
     {'of': 'area', 'unit': 'µm²', 'counts': {'0': 1, '8': 2}}
     """
@@ -55,10 +44,8 @@ def count_sizes(table: Mapping[str, HostArray] | pd.DataFrame, units: Mapping[st
 
 
 def add_sizes(found: Iterable[Facts]) -> dict[tuple[str, str], dict[int, int]]:
-    """Add the counts of images whose sizes have one name and one unit.
+    """Add the counts of images whose sizes have the same name and unit.
 
-    Examples
-    --------
     >>> each = {"of": "area", "unit": "µm²", "counts": {"8": 2}}
     >>> add_sizes([each, {}, each])
     {('area', 'µm²'): {8: 4}}

@@ -1,4 +1,4 @@
-"""The option --split, whose value can be left out."""
+"""The option --split, whose value is optional."""
 
 import re
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from equilabel.descriptions import DESCRIPTIONS
 
 from .parameters import OBJECTS, option
 
-DEFAULT = "default"  # what stands for the value that was left out
+DEFAULT = "default"  # replaces a value that was left out
 LENGTH = re.compile(r"[-+]?[.,]?\d[\d.,]*(e[-+]?\d+)?\s*[^\W\d_]{0,12}[\d²³]?$")  # of --split
 
 Split = Annotated[
@@ -23,10 +23,8 @@ Split = Annotated[
 
 
 def complete(words: Sequence[str]) -> list[str]:
-    """Give options whose value was left out that which stands for the default.
+    """Add the default to each --split without a value.
 
-    Examples
-    --------
     >>> complete(["batch", "--split", "images"]), complete(["batch", "--split", "1.5px", "images"])
     (['batch', '--split=default', 'images'], ['batch', '--split', '1.5px', 'images'])
     """

@@ -1,4 +1,4 @@
-"""`--slices`: folders of numbered slices as inputs, each of them one image."""
+"""`--slices`: folders of numbered slices as inputs, each of which is one image."""
 
 from __future__ import annotations
 
@@ -18,28 +18,11 @@ if TYPE_CHECKING:
 def find_stacks(
     words: Sequence[str], out: Path, *, recursive: bool
 ) -> tuple[list[Input], list[str]]:
-    """Find folders that hold slices.
+    """Return each folder that contains slices once, and lines about files that are not images.
 
-    Parameters
-    ----------
-    words : sequence of str
-        Folders, and patterns that match folders.
-    out : Path
-        Folder of the results; the search does not go into it.
-    recursive : bool
-        Whether folders below them are stacks, too; results then keep the subfolders.
-
-    Returns
-    -------
-    inputs : list of Input
-        Each folder once.
-    skipped : list of str
-        A line on files that are no images.
-
-    Raises
-    ------
-    RefusedError
-        If there is no such folder, or results would be written among the slices.
+    `words` are folders, and patterns that match folders. With `recursive`, folders below them are
+    stacks too, and results keep the subfolders; `out` is not searched. Raises RefusedError if there
+    is no such folder, or results would be written among the slices.
     """
     inputs: dict[Path, Input] = {}
     unread: list[Path] = []
@@ -55,7 +38,7 @@ def find_stacks(
 
 
 def refuse_among(folder: Path, out: Path) -> None:
-    """Raise RefusedError if results would be taken for slices by the next run."""
+    """Raise RefusedError if the next run would read the results as slices."""
     if is_same(folder, out):
         message = (
             f"--out must be another folder than that of the slices; got {quoted(out)} for both. "
@@ -65,7 +48,7 @@ def refuse_among(folder: Path, out: Path) -> None:
 
 
 def name_of(folder: Path) -> str:
-    """Return the name of the results of a folder: its own."""
+    """Return the name of the results of a folder: its own name."""
     return folder.name or folder.resolve().name or "volume"
 
 

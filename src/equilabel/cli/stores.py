@@ -1,4 +1,4 @@
-"""Where the labels of an image in chunks go, and what may be replaced there."""
+"""Paths of the results of a chunked image, and what may be replaced there."""
 
 from __future__ import annotations
 
@@ -19,14 +19,7 @@ if TYPE_CHECKING:
 
 
 class Places(NamedTuple):
-    """Paths of results.
-
-    Attributes
-    ----------
-    labels : Path
-        A Zarr.
-    table, record : Path
-    """
+    """Paths of results; `labels` is a Zarr."""
 
     labels: Path
     table: Path
@@ -34,23 +27,11 @@ class Places(NamedTuple):
 
 
 def find_places(path: Path, out: Path, options: Options) -> Places:
-    """Return where results go.
+    """Return the paths of the results of the image at `path`.
 
-    Parameters
-    ----------
-    path : Path
-        The image.
-    out : Path
-        What was typed: a folder for all results; or the Zarr of the labels itself if its name
-        ends in ``.zarr``, or it is in the folder ``labels`` of an OME-Zarr. The table and the
-        record are then in it.
-    options : Options
-        Of the run.
-
-    Raises
-    ------
-    RefusedError
-        If the image would be damaged.
+    `out` is a folder for all results, or the Zarr of labels itself: if its name ends in ``.zarr``,
+    or if it is in the folder ``labels`` of an OME-Zarr. The table and the record are then inside.
+    Raises RefusedError if the image would be damaged.
     """
     out = expanded(out, "--out")
     table = f"table.{options.format}"
@@ -84,7 +65,7 @@ def _is_among_labels(out: Path) -> bool:
 
 
 def refuse_losses(places: Places, *, resume: bool, overwrite: bool) -> None:
-    """Raise RefusedError if an earlier result, or an unfinished one, would be lost unasked."""
+    """Raise RefusedError if a complete or unfinished result would be lost without --overwrite."""
     if resume or overwrite:
         return
     present = next((path for path in places if os.path.lexists(path)), None)
@@ -104,26 +85,20 @@ def refuse_losses(places: Places, *, resume: bool, overwrite: bool) -> None:
 
 
 class Aside:
-    """Earlier labels that are put aside until new ones have their name, or the run is refused.
-
-    Parameters
-    ----------
-    labels : Path
-        A Zarr that will be replaced.
-    """
+    """Earlier labels (a Zarr), kept until new ones are complete or the run is refused."""
 
     def __init__(self, labels: Path) -> None:
         self._labels, self._kept = labels, labels.with_name(f".{labels.name}.replaced")
 
     def put(self) -> None:
-        """Put earlier labels aside."""
+        """Rename earlier labels."""
         if is_zarr(self._labels):
             if self._kept.exists():
                 shutil.rmtree(self._kept)
-            os.replace(self._labels, self._kept)  # noqa: PTH105 - atomic, and says so
+            os.replace(self._labels, self._kept)  # noqa: PTH105 - atomic
 
     def settle(self) -> None:
-        """Remove them if there are new ones, and bring them back if none were begun."""
+        """Remove them if there are new labels; restore them if no new ones were begun."""
         if not self._kept.exists():
             return
         if self._labels.exists():

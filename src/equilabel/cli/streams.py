@@ -1,4 +1,4 @@
-"""Standard output and error, which may be closed, full, or a pipe that nobody reads."""
+"""Standard output and error, which may be closed, full, or a pipe without a reader."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-GONE = (errno.EPIPE, errno.EIO)  # the reader has gone: no error
+GONE = (errno.EPIPE, errno.EIO)  # the reader has gone, which is not an error
 
 
 def open_standard() -> None:
     """Open those of the three standard streams that are closed, on the null device.
 
-    Else the next file to be opened, a result for example, would get the number of one of them,
-    and with it whatever a library prints.
+    Otherwise the next file that is opened, perhaps a result, would get the descriptor of a standard
+    stream, and text printed by a library.
     """
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123 - for good
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # for names no terminal can show
+            stream.reconfigure(errors="backslashreplace")  # for names that a terminal cannot show
 
 
 def say(text: str) -> None:
@@ -42,7 +42,7 @@ def say(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """Print a line to standard error; nothing happens if that fails."""
+    """Print a line to standard error; ignore failures."""
     fleeting("")
     try:
         print(f"equilabel: {text}", file=sys.stderr, flush=True)
@@ -50,16 +50,13 @@ def complain(text: str) -> None:
         silence("stderr")
 
 
-_shown = ""  # by `fleeting`
+_shown = ""  # the line that `fleeting` shows
 
 
 def fleeting(text: str) -> None:
-    """Show a line on standard error that the next one replaces, if that is a terminal.
+    """Show a line on standard error that the next line replaces, if it is a terminal.
 
-    Parameters
-    ----------
-    text : str
-        Empty to remove the line.
+    An empty text removes the line.
     """
     global _shown
     if text == _shown or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
@@ -78,7 +75,7 @@ def silence(name: str) -> None:
     nowhere = -1
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())  # what it still holds is written there, too
+        os.dup2(nowhere, stream.fileno())  # buffered text goes there too
     except (OSError, ValueError, AttributeError):
         setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - for good
     finally:
@@ -87,14 +84,14 @@ def silence(name: str) -> None:
 
 
 def _give_up(error: Exception) -> None:
-    """Print nothing more, and say why unless the reader has gone."""
+    """Stop printing, and say why unless the reader has gone."""
     silence("stdout")
     if isinstance(error, OSError) and error.errno not in (None, *GONE):
         complain(f"standard output takes no more text: {error.strerror}. The run continues.")
 
 
 class Steady:
-    """Standard output for a library that does not expect writing to fail."""
+    """Standard output for a library that does not expect write errors."""
 
     def __init__(self) -> None:
         self.stream = sys.stdout
@@ -115,7 +112,7 @@ class Steady:
         return self.stream.isatty()
 
     def fileno(self) -> int:
-        """Return the number of the file."""
+        """Return the descriptor of the file."""
         return self.stream.fileno()
 
     def _try(self, act: Callable[[], Any]) -> None:

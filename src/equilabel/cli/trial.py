@@ -1,4 +1,4 @@
-"""Try options on small images, so that those that suit no image are refused before work."""
+"""Try options on small images, to refuse those that fit no image before work begins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .options import Options
 
-# Images of the axes YX, ZYX, TYX, TZYX (a stack or not), each with whether it is a stack.
+# Shapes for axes YX, ZYX, TYX, and TZYX as a stack or not, each with whether it is a stack.
 IMAGES = (
     ((32, 32), False),
     ((8, 16, 16), False),
@@ -28,13 +28,13 @@ TEMPORARY = (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EAGAIN, errno.EIO)
 
 
 def check(options: Options) -> str:
-    """Try options on small images; return the error message if all of them fail, else "".
+    """Try options on small images; return the error message if they fail on all of them, else "".
 
-    Options that suit images of one kind pass: the axes of a file are not known before it is
-    opened.
+    Options that work for one kind of image pass, because the axes of a file are unknown before it
+    is opened.
     """
     complaint = ""
-    unit = options.unit or "µm"  # that of a file is not known before it is opened
+    unit = options.unit or "µm"  # the unit of a file is unknown before it is opened
     for shape, stacked in IMAGES:
         if options.stacked is not None and stacked != (options.stacked and len(shape) > 2):
             continue
@@ -50,7 +50,7 @@ def check(options: Options) -> str:
                 _try(_noise(shape), options, given, stacked=stacked, spacing=spacing)
         except Exception as error:
             if is_shortage(error) or (isinstance(error, OSError) and error.errno in TEMPORARY):
-                return ""  # not due to the options: images will fail if it lasts
+                return ""  # not caused by the options; if it lasts, images fail
             complaint = complaint or explain(error)
         else:
             return ""
@@ -67,19 +67,8 @@ def try_axes(
 ) -> None:
     """Try options on a small image with the axes and the pixel size of a real one.
 
-    Parameters
-    ----------
-    options : Options
-        Of the run.
-    rank : int
-        Spatial axes.
-    stacked, spacing, unit
-        As for `segment`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As labeling the real one would.
+    `rank` is the number of spatial axes; the other arguments are those of `segment`. Raises the
+    ValueError or TypeError of labeling the real image.
     """
     shape = next(s for s, is_stack in IMAGES if (len(s) - is_stack, is_stack) == (rank, stacked))
     with warnings.catch_warnings(action="ignore"):
@@ -101,7 +90,7 @@ def _try(noise: HostArray, options: Options, arguments: dict[str, Any], **given:
         from .measuring import measure_table
 
         numbers, names = (noise > 110).astype(int), options.segment.get("properties")
-        values = noise if options.overlay else None  # overlays need an image, too
+        values = noise if options.overlay else None  # overlays need an image too
         own = {"stacked": given["stacked"], "track": bool(options.segment.get("track"))}
         measure_table(numbers, values, names, given["spacing"], **own)
         return
@@ -111,10 +100,8 @@ def _try(noise: HostArray, options: Options, arguments: dict[str, Any], **given:
 
 
 def _without_units(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Replace lengths in a unit by some pixels: how many they are depends on the pixel size.
+    """Replace lengths with a unit by 3 pixels, because the pixel size is unknown.
 
-    Examples
-    --------
     >>> _without_units({"sigma": "9mm", "block_size": ("5um", "3px"), "min_size": "5um2"})
     {'sigma': 3.0, 'block_size': (3.0, '3px'), 'min_size': '5um2'}
     """

@@ -1,4 +1,4 @@
-"""Options as they were typed, turned into the options of a run."""
+"""Convert options as they were typed to the options of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .options import Options
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-# Keyword arguments of `segment`, and options that say how files are read and written.
+# Keyword arguments of `segment`, and options for reading and writing files.
 SEGMENT = (
     *("threshold", "background", "background_method", "sigma", "dark", "block_size", "offset"),
     *(
@@ -62,25 +62,10 @@ READERS: dict[str, Callable[[Any], Any]] = {
 
 
 def read_options(given: Mapping[str, Any]) -> Options:
-    """Turn what was typed into the options of a run.
+    """Convert the values of the parameters of a command, by name, to the options of a run.
 
-    Parameters
-    ----------
-    given : mapping of str to object
-        Values of the parameters of a command, by name; others than those of options are ignored.
+    Parameters that are not options are ignored. Raises RefusedError if a value cannot be parsed.
 
-    Returns
-    -------
-    Options
-        With the arguments of `segment` that the command has.
-
-    Raises
-    ------
-    RefusedError
-        If a value cannot be read.
-
-    Examples
-    --------
     >>> read_options({"sigma": "0.5", "channel": "1"}).parameters()["sigma"]
     0.5
     """
@@ -91,7 +76,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
         jobs = values.get("jobs", 1)
         own["too_large"] = values.get("too_large", "refuse")
         limit = values["memory_limit"]
-        there = limit is None and "jobs" in values and values.get("scheduler")  # known there
+        there = limit is None and "jobs" in values and values.get("scheduler")  # workers decide
         own["memory_limit"] = None if there else parsing.memory_limit(limit, jobs)
     return Options({name: read[name] for name in SEGMENT if name in read}, **own)
 
@@ -101,12 +86,12 @@ def _keep(value: Any) -> Any:
 
 
 def is_typed(context: typer.Context, name: str) -> bool:
-    """Return whether an option was typed, and has not its default."""
+    """Return whether the user typed an option, so that its value is not the default."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
 
 def refuse_missing(name: str, context: typer.Context) -> None:
-    """Raise click's error of a missing argument, which --from makes unnecessary."""
+    """Raise click's error for a missing argument, which is needed only without --from."""
     message = f"Missing argument {name!r}"
     raise typer.BadParameter.__mro__[1](message, context)

@@ -1,4 +1,4 @@
-"""Values of options that are a word of a few, or a number: what was typed, read with its check."""
+"""Parsers for options that are one of a few words, or a number."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 def one_of(name: str, *words: str) -> Callable[[Any], str]:
     """Return a function that reads one of some words, or raises RefusedError.
 
-    Examples
-    --------
     >>> one_of("format", "csv", "parquet")("csv")
     'csv'
     """
@@ -34,8 +32,6 @@ def one_of(name: str, *words: str) -> Callable[[Any], str]:
 def whole(name: str, example: str) -> Callable[[Any], int]:
     """Return a function that reads a whole number, or raises RefusedError.
 
-    Examples
-    --------
     >>> whole("jobs", "4")("2")
     2
     """
@@ -45,8 +41,6 @@ def whole(name: str, example: str) -> Callable[[Any], int]:
 def number(name: str, example: str) -> Callable[[Any], float]:
     """Return a function that reads a number, or raises RefusedError.
 
-    Examples
-    --------
     >>> number("offset", "-20")("1e2")
     100.0
     """
@@ -54,7 +48,7 @@ def number(name: str, example: str) -> Callable[[Any], float]:
 
 
 def _reads(kind: Callable[[Any], Any], rule: str, example: str) -> Callable[[Any], Any]:
-    """Return a function that reads a value; it has a name, which click before 8.2 asks for."""
+    """Return a function that reads a value; a named one, as click before 8.2 needs `__name__`."""
 
     def read(text: Any) -> Any:
         try:

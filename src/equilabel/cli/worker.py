@@ -1,4 +1,4 @@
-"""A worker process: start it, send it jobs, receive records, and say how it ended."""
+"""A worker process: start it, send it jobs, receive records, and explain how it ended."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from .provenance import Provenance
 
 THREADS = "EQUILABEL_NUM_THREADS"
-TIME = "time limit"  # how an attempt ended
-START = 900.0  # seconds to start in, compiling included; later is never
-NO_MEMORY, BROKEN = 70, 71  # exit codes of ours
+TIME = "time limit"  # a possible end of an attempt
+START = 900.0  # seconds a process may take to start, with compilation
+NO_MEMORY, BROKEN = 70, 71  # exit codes
 
 
 class News(str):
-    """What a worker does meanwhile, in words; empty if it is nothing worth a word."""
+    """A message about what a worker is doing; "" if it is nothing of interest."""
 
     __slots__ = ()
 
@@ -45,30 +45,19 @@ class News(str):
 class Worker:
     """A process, the pipe to it, and its current job.
 
-    Attributes
-    ----------
-    job : Job or None
-        What it works on; None before it was given one, and when it has answered.
-    following : Job or None
-        What it works on next, without waiting for this process.
-    ready : bool
-        Whether it has tried the options.
-
-    Raises
-    ------
-    OSError
-        If it cannot be started.
+    `job` is the current job, None if it is idle; `following` is the next one, already sent; `ready`
+    tells whether the process has tried the options. Raises OSError if it cannot be started.
     """
 
     def __init__(self, options: Options, provenance: Provenance, threads: int) -> None:
-        context = get_context("spawn")  # a forked child would inherit our threads' locks
+        context = get_context("spawn")  # a forked child would inherit locks of threads
         self.job: Job | None = None
         self.following: Job | None = None
         self.ready = False
         self.since, self.late = monotonic(), 0.0
         self.fingerprint = provenance.fingerprint
-        _start_tracker()  # now: it opens its signals up again
-        self.connection: Any  # of another kind on Windows
+        _start_tracker()  # first, because it unblocks signals
+        self.connection: Any  # of another type on Windows
         self.connection, theirs = context.Pipe()
         self.process = context.Process(
             target=serve, args=(theirs, options, provenance, threads), daemon=True
@@ -83,25 +72,25 @@ class Worker:
             theirs.close()
 
     def give(self, job: Job) -> None:
-        """Send it a job, for now or, if it has one, for then."""
+        """Send a job; if the process has one, it starts the new one afterwards."""
         if self.job is None:
             self.job, self.since = job, monotonic()
         else:
             self.following = job
-        with suppress(OSError):  # it died just now: the next answer says so
+        with suppress(OSError):  # it has died: `answer` reports this
             self.connection.send(job)
 
     def watch(self, limit: float | None) -> None:
-        """Kill the process if it has worked on an image for too long, or does not start."""
+        """Kill the process if it works on an image for too long, or does not start."""
         most = limit if self.job is not None else START
         if most is not None and monotonic() - self.since > most:
             self.late = most
             self.process.kill()
 
     def answer(self) -> Record | str | None:
-        """Receive a record, news, or what is wrong with the options; None if the process died.
+        """Receive a record, news, or an error about the options; None if the process died.
 
-        A record, or a death, is of its job: `job` is then what follows.
+        After a record or a death, `job` is the following job.
         """
         try:
             answer: Record | str | None = self.connection.recv()
@@ -130,7 +119,7 @@ class Worker:
         )
 
     def cause(self) -> str:
-        """Return how the process ended, in a word or two."""
+        """Return in a few words how the process ended."""
         code = self.process.exitcode
         if self.late:
             return TIME
@@ -151,7 +140,7 @@ class Worker:
 
 
 def explain_end(how: str, limit: float = 0) -> str:
-    """Return the error message of an image whose process ended in some way."""
+    """Return the error message of an image from how its process ended."""
     if how == TIME:
         return (
             f"image must be finished within --time-limit; got {limit:g} s without. "
@@ -173,7 +162,7 @@ def serve(connection: Connection, options: Options, provenance: Provenance, thre
     keep_freed()
     Thread(target=_follow, daemon=True).start()
     os.environ.setdefault(THREADS, str(threads))
-    logging.getLogger("tifffile").addHandler(logging.NullHandler())  # what matters is raised
+    logging.getLogger("tifffile").addHandler(logging.NullHandler())  # real problems raise errors
     turn = Lock()
 
     def send(answer: object) -> None:
@@ -189,7 +178,7 @@ def serve(connection: Connection, options: Options, provenance: Provenance, thre
             while True:
                 send(label_one(connection.recv(), options, provenance))
     except (EOFError, BrokenPipeError, ConnectionError):
-        return  # the parent has no more to ask
+        return  # the parent has no more jobs
     except MemoryError:
         os._exit(NO_MEMORY)
     except Exception:
@@ -197,15 +186,14 @@ def serve(connection: Connection, options: Options, provenance: Provenance, thre
 
 
 def _start_tracker() -> None:
-    """Start the process that removes the semaphores of processes that were killed.
+    """Start the process that removes semaphores of killed processes, without messages.
 
-    Some codecs make one in each process. It is not told on the terminal what was removed.
-    Windows has no such process.
+    Some codecs create a semaphore in each process. Windows has no such process.
     """
     if os.name == "nt":
         return
     before = sys.warnoptions[:]
-    sys.warnoptions.append("ignore:resource_tracker:UserWarning")  # what it is started with
+    sys.warnoptions.append("ignore:resource_tracker:UserWarning")  # passed to the process
     try:
         with warnings.catch_warnings(action="ignore"):  # if it has died
             resource_tracker.ensure_running()
@@ -214,7 +202,7 @@ def _start_tracker() -> None:
 
 
 def _follow() -> None:
-    """Exit when the parent process has died, even in the middle of an image."""
+    """Exit when the parent process has died, even while labeling an image."""
     parent = parent_process()
     if parent is not None:
         parent.join()

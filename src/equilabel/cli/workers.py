@@ -1,11 +1,10 @@
 """A pool of processes that label images in parallel.
 
-Not threads: a codec that crashes, or the kernel's out-of-memory killer, then takes one image
-with it and not the night's run. Not a pool of `concurrent.futures` either: when one of its
-processes dies it is broken as a whole and does not say which image did it. Each worker here has
-a pipe of its own, so the image is known; another worker takes its place, and the image is tried
-again at the end, alone. Workers write only to places of their own, never to final names, and so
-can be ended at any moment.
+Processes, not threads: a codec that crashes, or the out-of-memory killer, then costs one image and
+not the whole run. Not `concurrent.futures`: if one of its processes dies, the whole pool is broken,
+and the image is unknown. Here each worker has its own pipe, so the image is known; another worker
+replaces it, and the image is tried again at the end, alone. Workers write only to their own
+folders, so they can be killed at any time.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ if TYPE_CHECKING:
     from .options import Options
     from .provenance import Provenance
 
-POLL = 0.2  # seconds between looks at `stop`
-STARTS = 3  # attempts to start a process before none is believed to start
-PAUSE = 0.5  # seconds before the next of these attempts
-QUICK = 0.2  # seconds for an image below which a worker would wait for this process
-AGAIN = "-again"  # ending of the place of a second attempt
+POLL = 0.2  # seconds between calls of `stop`
+STARTS = 3  # failed attempts to start a process before giving up
+PAUSE = 0.5  # seconds between these attempts
+QUICK = 0.2  # seconds; a worker with faster images gets its next job in advance
+AGAIN = "-again"  # ending of the folder of a second attempt
 
 
 def label_all(
@@ -48,29 +47,14 @@ def label_all(
     begin: Callable[[], None],
     tell: Callable[[str], None],
 ) -> Generator[tuple[Job, Record]]:
-    """Label images in `count` processes, yielding each as it is finished.
+    """Label images in `count` processes, and yield each one when it is finished.
 
-    Parameters
-    ----------
-    jobs : sequence of Job
-        In the order to begin them.
-    options, provenance
-        As for `label_one`.
-    count : int
-        Processes at once. Each gets its share of the cores.
-    limit : float, optional
-        Seconds after which an image is given up.
-    stop : callable
-        Asked several times a second; once true, work under way is dropped.
-    begin : callable
-        Called once, when the options have passed their trial and the first image is begun.
-    tell : callable
-        Called with what a worker does that makes it slow, and with "" when it does it no more.
-
-    Raises
-    ------
-    RefusedError
-        If the options cannot be used for any image, or no worker can be started.
+    `jobs` are started in their order, and each process gets its share of the cores. `limit` is in
+    seconds for each image. `stop` is called several times a second; once it returns True, current
+    work is dropped. `begin` is called once, when the options have passed their trial and the first
+    image starts. `tell` is called with a message if a worker is slow (when it compiles), and with
+    "" at the end of that. Raises RefusedError if the options fit no image, or no worker can be
+    started.
     """
     pool = _Pool(jobs, options, provenance, count, limit, begin, tell)
     try:
@@ -82,7 +66,7 @@ def label_all(
 
 
 class _Pool:
-    """Workers, the jobs that wait for them, and the jobs to be tried again."""
+    """Workers, waiting jobs, and jobs to be tried again."""
 
     def __init__(
         self,
@@ -100,15 +84,15 @@ class _Pool:
         self.most = min(count, len(jobs))
         self.workers: list[Worker] = []
         self.approved = False  # whether the options have been tried
-        self.held = False  # whether to start none until another image is finished
-        self.failures: list[str] = []  # why the last starts failed, one after the other
+        self.held = False  # whether to start no worker until another image is finished
+        self.failures: list[str] = []  # reasons of consecutive failed starts
 
     def pending(self) -> bool:
         """Return whether any job is left."""
         return bool(self.waiting or self.again or any(one.job for one in self.workers))
 
     def start_workers(self) -> None:
-        """Start workers for the jobs that wait; a single one for those tried again."""
+        """Start workers for the waiting jobs; a single one for jobs that are tried again."""
         if not self.waiting and not self.workers and self.again:
             self.waiting.append(self.again.popleft())
             self.most = 1
@@ -123,7 +107,7 @@ class _Pool:
                 break
 
     def count_failure(self, why: str) -> None:
-        """Count a worker that did not start; others go on without it."""
+        """Count a worker that did not start; the others go on."""
         self.held = True
         if self.workers:
             return
@@ -134,11 +118,11 @@ class _Pool:
             raise RefusedError(self.failure_message())
 
     def failure_message(self) -> str:
-        """Return the error message if no worker can be started."""
+        """Return the error message for when no worker can be started."""
         return f"worker processes must start; got {STARTS} failures, the last: {self.failures[-1]}"
 
     def receive(self) -> Generator[tuple[Job, Record]]:
-        """Receive the answers of workers, and send them more jobs."""
+        """Receive answers of workers, and send them more jobs."""
         if len(self.failures) >= STARTS:
             yield from self.give_up()
         connections = [one.connection for one in self.workers]
@@ -164,15 +148,15 @@ class _Pool:
             yield from self.finish(job, record)
 
     def give_more(self, worker: Worker, record: Record) -> None:
-        """Send a worker its next job; and the one after it, if it is as quick as the last."""
+        """Send a worker its next job, and one more if images are quick."""
         if worker.job is None and self.waiting:
             worker.give(self.waiting.popleft())
-        enough = len(self.waiting) > len(self.workers)  # none stays idle for it at the end
+        enough = len(self.waiting) > len(self.workers)  # no worker becomes idle because of it
         if record.seconds < QUICK and enough and worker.following is None:
             worker.give(self.waiting.popleft())
 
     def take_back(self, worker: Worker) -> None:
-        """Let another worker have the job that one which died has not begun."""
+        """Return the job that a dead worker has not begun to the queue."""
         if worker.job is not None:
             self.waiting.appendleft(worker.job)
             worker.job = None
@@ -196,7 +180,7 @@ class _Pool:
             self.count_failure(str(answer))
 
     def finish(self, job: Job, record: Record) -> Generator[tuple[Job, Record]]:
-        """Yield the record of an image, unless it is to be tried again."""
+        """Yield the record of an image, unless it will be tried again."""
         if is_to_be_repeated(job, record, alone=self.most == 1):
             place = job.place.with_name(job.place.name + AGAIN)
             self.again.append(replace(job, place=place, attempts=record.attempts))
@@ -204,7 +188,7 @@ class _Pool:
         yield job, tried_twice(job, record)
 
     def give_up(self) -> Generator[tuple[Job, Record]]:
-        """Yield a failure for each job that is left, as no worker can be started."""
+        """Yield a failure for each remaining job, because no worker can be started."""
         left = [*self.waiting, *self.again]
         self.waiting.clear()
         self.again.clear()
@@ -233,9 +217,9 @@ class _Pool:
 
 
 def is_to_be_repeated(job: Job, record: Record, *, alone: bool) -> bool:
-    """Return whether an image is tried again: its first attempt did not come to its end.
+    """Return whether an image is tried again: its first attempt did not finish.
 
-    Not where it had the machine to itself (`alone`), and took too long or too much memory.
+    An image that was `alone` on the machine and took too long or too much memory is not.
     """
     broke_off = record.status == "failed" and len(record.attempts) > len(job.attempts)
     was_alone = alone and record.attempts[-1:] in ((TIME,), (MEMORY,))
@@ -243,7 +227,7 @@ def is_to_be_repeated(job: Job, record: Record, *, alone: bool) -> bool:
 
 
 def tried_twice(job: Job, record: Record) -> Record:
-    """Return the record of an image; if its second attempt failed, the error tells of the first."""
+    """Return the record of an image; if its second attempt failed, the error mentions the first."""
     if record.status != "failed" or not job.attempts:
         return record
     first = job.attempts[0]

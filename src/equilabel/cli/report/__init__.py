@@ -1,4 +1,4 @@
-"""`report.html`: what came of a run, on one page that needs no network and no other file."""
+"""`report.html`: the results of a run on one page, without network or other files."""
 
 from __future__ import annotations
 
@@ -40,18 +40,8 @@ def write_report(
 ) -> None:
     """Write the report of a run.
 
-    Parameters
-    ----------
-    path : Path
-        File to write.
-    facts : dict
-        Of the run, as in run.json.
-    records : sequence of Record
-        Of its images.
-    names : sequence of str
-        Of the results of each below `out`, without their endings, as they are on the disk.
-    out : Path
-        Folder that has the results, for thumbnails.
+    `facts` are those in run.json. `names` are the names of the results of each record below `out`,
+    without endings, as they are on disk; thumbnails are read from `out`.
     """
     with (
         replacing(path) as unfinished,
@@ -82,7 +72,7 @@ def _parts(
 
 
 def _counts(records: Sequence[Record]) -> Iterator[str]:
-    """Yield how many images came to which end, and how many objects were found."""
+    """Yield the number of images by status, and the number of objects."""
     words = {"done": "finished", "skipped": "kept", "failed": "failed", "interrupted": "not begun"}
     count = {word: sum(each.status == word for each in records) for word in words}
     objects = sum(each.objects or 0 for each in records)
@@ -95,7 +85,7 @@ def _counts(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _histograms(records: Sequence[Record]) -> Iterator[str]:
-    """Yield the sizes of all objects, by name and unit."""
+    """Yield histograms of the sizes of all objects, by name and unit."""
     for (name, unit), counts in add_sizes(each.sizes for each in records).items():
         what = "Volumes" if name == "volume" or unit.endswith("³") else "Areas"
         what = what if unit else "Sizes"
@@ -123,10 +113,8 @@ def _when(text: str) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """Return a time in words.
+    """Return a time with its unit.
 
-    Examples
-    --------
     >>> _duration(8.04), _duration(500), _duration(40_000)
     ('8.0 s', '8 min', '11.1 h')
     """

@@ -1,4 +1,4 @@
-"""Histograms of sizes as SVG: bars of one color, on a logarithmic axis."""
+"""Histograms of sizes as SVG: bars of one color on a logarithmic axis."""
 
 from __future__ import annotations
 
@@ -11,20 +11,15 @@ from equilabel.cli.sizes import STEPS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-WIDE, HIGH, FOOT = 640, 160, 34  # of the large one, and its axis
+WIDE, HIGH, FOOT = 640, 160, 34  # of the large histogram, and of its axis
 SMALL = 96, 24
 MOST_TICKS = 6
 
 
 def histogram(counts: Mapping[int, int], unit: str) -> str:
-    """Return a histogram with its axis, and what it says in words.
+    """Return a histogram with its axis and a sentence about it.
 
-    Parameters
-    ----------
-    counts : mapping of int to int
-        Objects by step of their size, see `count_sizes`; not empty.
-    unit : str
-        Of sizes.
+    `counts` are numbers of objects by step (see `count_sizes`), not empty; `unit` is that of sizes.
     """
     low, high = min(counts), max(counts) + 1
     most = max(counts.values())
@@ -50,7 +45,7 @@ def histogram(counts: Mapping[int, int], unit: str) -> str:
 
 
 def sparkline(counts: Mapping[int, int], low: int, high: int) -> str:
-    """Return a small histogram without an axis, from step `low` to `high` for all images."""
+    """Return a small histogram without an axis; `low` and `high` are the steps for all images."""
     width, height = SMALL
     most, scale = max(counts.values()), width / (high - low + 1)
     path = "".join(
@@ -61,7 +56,7 @@ def sparkline(counts: Mapping[int, int], low: int, high: int) -> str:
 
 
 def _ticks(low: int, high: int, scale: float) -> list[tuple[float, str, str]]:
-    """Return the places, texts and anchors of ticks: powers of ten, or both ends."""
+    """Return positions, texts and anchors of ticks: powers of ten, or both ends."""
     decades = range(
         math.ceil(low / STEPS * math.log10(2)), math.floor(high / STEPS * math.log10(2)) + 1
     )
@@ -74,7 +69,7 @@ def _ticks(low: int, high: int, scale: float) -> list[tuple[float, str, str]]:
 
 
 def _median(counts: Mapping[int, int]) -> int:
-    """Return the end of the step that reaches half of all objects."""
+    """Return the end of the step that contains the median."""
     half, seen = sum(counts.values()) / 2, 0
     for step, count in sorted(counts.items()):
         seen += count

@@ -1,4 +1,4 @@
-"""The table of images of a report, and the lists of failures and notes above it."""
+"""The table of images in a report, and the lists of failures and notes above it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from equilabel.cli.records import Record
 
-MOST_FILES = 20  # that are listed under a note or an error
+MOST_FILES = 20  # listed under a note
 COLUMNS = ("", "image", "status", "objects", "mean size", "sizes", "shape", "seconds", "results")
 SORTED_BY_NUMBER = ("objects", "mean size", "shape", "seconds")
 UNSORTED = ("", "sizes", "results")
@@ -28,7 +28,7 @@ WORDS = {"done": "finished", "skipped": "kept", "failed": "failed", "interrupted
 
 
 def failures(records: Sequence[Record]) -> Iterator[str]:
-    """Yield the images that failed, with the reason of each."""
+    """Yield the images that failed, with the reason for each."""
     failed = [each for each in records if each.status == "failed"]
     if failed:
         yield f'<section class="failures">\n<h2>{images(len(failed))} failed</h2>\n<ul>\n'
@@ -38,7 +38,7 @@ def failures(records: Sequence[Record]) -> Iterator[str]:
 
 
 def notes(records: Sequence[Record]) -> Iterator[str]:
-    """Yield the notes, each with the images that have it; the most frequent first."""
+    """Yield the notes, each with its images; the most frequent first."""
     having = defaultdict(list)
     for each in records:
         for note in each.notes:
@@ -76,17 +76,11 @@ def rows(records: Sequence[Record], names: Sequence[str], out: Path) -> Iterator
 
 
 def places(record: Record, name: str) -> dict[str, str]:
-    r"""Return where the results of an image are below the output folder, by kind.
+    r"""Return the paths of the results of an image below the output folder, by kind.
 
-    Parameters
-    ----------
-    record : Record
-        Whose names of files are escaped, so that they can be printed.
-    name : str
-        Of its results, without their endings, as it is on the disk.
+    `name` is that of the results without endings, as it is on disk; names in the record are
+    escaped.
 
-    Examples
-    --------
     >>> from equilabel.cli.records import Record
     >>> outputs = {"labels": {"file": "a\\tb_labels.tif"}}
     >>> places(Record("a\\tb.tif", "a\\tb", "done", outputs=outputs), "a\tb")
@@ -97,10 +91,10 @@ def places(record: Record, name: str) -> dict[str, str]:
 
 
 def _folder(records: Sequence[Record]) -> str:
-    """Return the folder that all images are in; empty if there is none but the root."""
+    """Return the common folder of all images; "" if there is none except the root."""
     try:
         found = PurePath(os.path.commonpath([str(PurePath(each.file).parent) for each in records]))
-    except ValueError:  # of absolute and relative paths, or none
+    except ValueError:  # absolute and relative paths, or no paths
         return ""
     return "" if found in (PurePath(), PurePath(found.anchor)) else str(found)
 

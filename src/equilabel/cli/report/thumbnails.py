@@ -1,4 +1,4 @@
-"""Small pictures of overlays, as text that a page holds."""
+"""Thumbnails of overlays, as data URIs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-SIDE = 144  # pixels, of which a page shows half on most screens
-MOST = 500  # so that the report of 10,000 images can still be opened, and is soon written
+SIDE = 144  # pixels; the page shows them at half that size
+MOST = 500  # limits the size of reports of many images
 QUALITY = 70
 
 
 def thumbnails(overlays: Sequence[str | None], out: Path) -> Iterator[str]:
-    """Yield the overlay of each image as a data URI; empty where there is none.
+    """Yield the overlay of each image as a data URI; "" if there is none.
 
-    Only the first `MOST` images that have an overlay get one.
+    Only the first `MOST` images with an overlay get one.
     """
     paths: list[Path | None] = []
     left = MOST
@@ -42,6 +42,6 @@ def _thumbnail(path: Path | None) -> str:
         small.thumbnail((SIDE, SIDE), reducing_gap=2.0)
         buffer = BytesIO()
         small.save(buffer, "JPEG", quality=QUALITY, optimize=True)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):  # changed meanwhile
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):  # the file has changed
         return ""
     return f"data:image/jpeg;base64,{b64encode(buffer.getvalue()).decode()}"
