@@ -256,11 +256,9 @@ def _add_of_runs(counts: Counts, found: Any, values: Array, plan: Plan) -> Count
 
     needs = plan.needs
     more: dict[str, Any] = {}
+    runs = sort_runs(found)
     if needs & {"hull", "corners"}:
-        find = find_hulls
-        more["hulls"] = Hulls(*find(found, with_corners="corners" in needs))
-    if needs & {"filled", "median"}:
-        runs = sort_runs(found)
+        more["hulls"] = Hulls(*find_hulls(found, *runs, with_corners="corners" in needs))
     if "filled" in needs:
         more["filled"] = fill_holes(found, *runs)
     if "median" in needs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
     from .columns import Columns
     from .layout import Layout
-    from .plan import Plan
+    from .plan import Plan, RequestFields
 
 
 # ---- The formulas of properties as steps that a kernel applies, one for each column
 # They give what the formulas of `PROPERTIES` give, from the same counts.
+
+Parts: TypeAlias = "tuple[tuple[int, ...], tuple[Step, ...]]"
+"""Shape of a property of one label, and a step for each of its parts."""
 
 AXES = 6  # axes are numbered as those of an image of six: the last one is 5
 
@@ -39,7 +42,7 @@ class Steps:
         self.spacing, self.pixel_size = np.array(spacing), prod(spacing)
         self.axes = range(AXES - self.rank, AXES)
 
-    def of(self, name: str) -> tuple[tuple[int, ...], tuple[Step, ...]] | None:
+    def of(self, name: str) -> Parts | None:
         """Return the shape of a property of one label and a step for each of its parts.
 
         Return None if its formula is applied on the host. `name` is a key of `PROPERTIES`.
@@ -52,61 +55,57 @@ class Steps:
             return TENSORS[name](self)
         return None
 
-    def frame(self) -> tuple[tuple[int, ...], tuple[Step, ...]]:
+    def frame(self) -> Parts:
         """Take the first coordinate along the axis that counts images."""
         return (), (Step(Formula.FIRST, AXES - self.layout.axes),)
 
-    def area(self) -> tuple[tuple[int, ...], tuple[Step, ...]]:
+    def area(self) -> Parts:
         """Multiply the number of pixels by the size of one."""
         return (), (Step(Formula.WEIGHED, 0, 1, (self.pixel_size,)),)
 
-    def bbox(self) -> tuple[tuple[int, ...], tuple[Step, ...]]:
+    def bbox(self) -> Parts:
         """List first coordinates, then last + 1."""
         highs = self.layout["highs"].stop - self.rank
         first = tuple(Step(Formula.FIRST, axis) for axis in self.axes)
         last = tuple(Step(Formula.COUNT, highs + k) for k in range(self.rank))
         return (2 * self.rank,), first + last
 
-    def centroid(self) -> tuple[tuple[int, ...], tuple[Step, ...]]:
+    def centroid(self) -> Parts:
         """List mean coordinates."""
         return (self.rank,), tuple(Step(Formula.CENTROID, axis) for axis in self.axes)
 
-    def local(self) -> tuple[tuple[int, ...], tuple[Step, ...]]:
+    def local(self) -> Parts:
         """List mean coordinates relative to the corner of the bounding box."""
         return (self.rank,), tuple(Step(Formula.LOCAL, axis) for axis in self.axes)
 
-    def perimeter(self) -> tuple[tuple[int, ...], tuple[Step, ...]]:
+    def perimeter(self) -> Parts:
         """Weight the classes of border pixels."""
         weights = tuple(outline_weights(self.layout, self.spacing).tolist())
         begin = self.layout["outline"].start
         return (), (Step(Formula.WEIGHED, begin, len(weights), weights),)
 
-    def exposed(self) -> tuple[tuple[int, ...], tuple[Step, ...]]:
+    def exposed(self) -> Parts:
         """Weight missing neighbors across faces."""
         return self._missing(Formula.INTERCEPTS, face_weights(self.layout, self.spacing).tolist())
 
-    def crofton(
-        self, formula: Formula = Formula.INTERCEPTS
-    ) -> tuple[tuple[int, ...], tuple[Step, ...]]:
+    def crofton(self, formula: Formula = Formula.INTERCEPTS) -> Parts:
         """Weight missing neighbors in all directions."""
         return self._missing(formula, crofton_weights(self.layout, self.spacing).tolist())
 
-    def _missing(
-        self, formula: Formula, weights: list[float]
-    ) -> tuple[tuple[int, ...], tuple[Step, ...]]:
+    def _missing(self, formula: Formula, weights: list[float]) -> Parts:
         begin = self.layout["pairs"].start
         return (), (Step(formula, begin, len(weights), tuple(weights)),)
 
-    def group(self, name: str) -> tuple[tuple[int, ...], tuple[Step, ...]]:
+    def group(self, name: str) -> Parts:
         """Take the only column of a group."""
         return (), (Step(Formula.COUNT, self.layout[name].start),)
 
-    def tensor(self) -> tuple[tuple[int, ...], tuple[Step, ...]]:
+    def tensor(self) -> Parts:
         """List the entries of the inertia tensor."""
         rank = self.rank
         return (rank, rank), tuple(Step(Formula.TENSOR, i, j) for i, j in np.ndindex(rank, rank))
 
-    def eigenvalues(self) -> tuple[tuple[int, ...], tuple[Step, ...]]:
+    def eigenvalues(self) -> Parts:
         """List the eigenvalues of the inertia tensor."""
         return (self.rank,), tuple(Step(Formula.EIGENVALUE, k) for k in range(self.rank))
 
@@ -124,7 +123,7 @@ PLAIN = {
     "intensity_max": Step(Formula.VALUE_HIGH),
     "intensity_std": Step(Formula.VALUE_STD),
 }
-PARTS: dict[str, Callable[[Steps], tuple[tuple[int, ...], tuple[Step, ...]]]] = {
+PARTS: dict[str, Callable[[Steps], Parts]] = {
     "frame": Steps.frame,
     "area": Steps.area,
     "volume": Steps.area,
@@ -141,7 +140,7 @@ PARTS: dict[str, Callable[[Steps], tuple[tuple[int, ...], tuple[Step, ...]]]] = 
     "euler_number": lambda steps: steps.group("euler_full"),
     "euler_number_faces": lambda steps: steps.group("euler_face"),
 }
-TENSORS: dict[str, Callable[[Steps], tuple[tuple[int, ...], tuple[Step, ...]]]] = {
+TENSORS: dict[str, Callable[[Steps], Parts]] = {
     "inertia_tensor": Steps.tensor,
     "inertia_tensor_eigvals": Steps.eigenvalues,
     "axis_major_length": lambda _: ((), (Step(Formula.AXIS, 0),)),
@@ -154,34 +153,6 @@ TENSORS: dict[str, Callable[[Steps], tuple[tuple[int, ...], tuple[Step, ...]]]] 
 
 
 # ---- Tables whose columns a device computes: their counts stay there
-
-
-class ColumnsRequest(Protocol):
-    """The part of an `equilabel.measuring.request.Request` from which columns follow."""
-
-    @property
-    def plan(self) -> Plan:
-        """What is counted."""
-
-    @property
-    def values(self) -> Array:
-        """Intensities, or None."""
-
-    @property
-    def spacing(self) -> tuple[float, ...]:
-        """Distance between pixels along each spatial axis."""
-
-    @property
-    def separator(self) -> str:
-        """String between a name and the indices of its parts."""
-
-    @property
-    def periodic(self) -> tuple[bool, ...]:
-        """For each axis of the image, or empty."""
-
-    @property
-    def columns_on(self) -> str | None:
-        """Where columns are stored; None if counts are requested."""
 
 
 class DeviceTable:
@@ -204,7 +175,7 @@ class DeviceTable:
         return {name: {column: next(each) for column in parts} for name, parts in self._names}
 
 
-def table_of_labels(request: ColumnsRequest, labels: Array, device: str) -> DeviceTable | None:
+def table_of_labels(request: RequestFields, labels: Array, device: str) -> DeviceTable | None:
     """Start to count labels and compute columns on `device`, the current one.
 
     Return None if counts have to come to the host.
@@ -228,7 +199,7 @@ def room_for(labels: Array, device: str) -> tuple[Any, int]:
 
 
 def table_of_runs(
-    request: ColumnsRequest,
+    request: RequestFields,
     table: Any,
     shape: tuple[int, ...],
     device: str,
@@ -263,7 +234,7 @@ def table_of_runs(
 
 
 def _start(
-    request: ColumnsRequest,
+    request: RequestFields,
     source: Callable[[int], Any],
     shape: tuple[int, ...],
     kind: Any,
@@ -290,7 +261,7 @@ def _start(
     return DeviceTable(columns, names, device)
 
 
-def is_fused(request: ColumnsRequest, shape: tuple[int, ...], device: str) -> bool:
+def is_fused(request: RequestFields, shape: tuple[int, ...], device: str) -> bool:
     """Return whether the device that counts can compute the columns, too."""
     plan, values = request.plan, request.values
     if request.columns_on is None or device == "cpu" or request.periodic or 0 in shape:
@@ -306,7 +277,7 @@ def is_fused(request: ColumnsRequest, shape: tuple[int, ...], device: str) -> bo
 
 
 def steps_of(
-    request: ColumnsRequest, device: str
+    request: RequestFields, device: str
 ) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], Any] | None:
     """Return the names of each property's columns, and the packed steps; None if there are none."""
     return _steps_of(request.plan, request.spacing, request.separator, device)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -15,35 +15,13 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
     from .columns import Columns
-    from .plan import Plan
+    from .plan import RequestFields
 
 Region: TypeAlias = Any  # a `RegionProperties` of scikit-image
 SHOWN = 10  # labels that a warning names
 
 
-class SkimageRequest(Protocol):
-    """The part of an `equilabel.measuring.request.Request` that scikit-image needs."""
-
-    @property
-    def plan(self) -> Plan:
-        """The properties and functions to compute."""
-
-    @property
-    def separator(self) -> str:
-        """String between the name of a property and an index."""
-
-    @property
-    def cache(self) -> bool:
-        """Whether scikit-image keeps what it computes."""
-
-    @property
-    def given_spacing(self) -> Any:
-        """Spacing as the caller gave it."""
-
-
-def compute_objects(
-    labels: HostArray, values: HostArray | None, request: SkimageRequest
-) -> Columns:
+def compute_objects(labels: HostArray, values: HostArray | None, request: RequestFields) -> Columns:
     """Compute properties with scikit-image, each image of a stack by itself.
 
     Return the columns of each property and function, in ascending order of labels. An object that
@@ -77,7 +55,7 @@ def compute_objects(
 
 
 def _list_regions(
-    labels: HostArray, values: HostArray | None, request: SkimageRequest
+    labels: HostArray, values: HostArray | None, request: RequestFields
 ) -> list[tuple[int, Region]]:
     """List the regions of an image with their labels; nothing is computed yet."""
     from skimage import measure

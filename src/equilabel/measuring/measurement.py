@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
     from .counts import Counts, Hulls, Values
+
+
+Found = TypeVar("Found")
 
 
 class Measurement:
@@ -132,34 +135,29 @@ class Measurement:
     @property
     def values(self) -> Values:
         """Sums over the values of each label."""
-        if self.counts.values is None:
-            message = "counts must hold values for this property; got none. Count them again."
-            raise ValueError(message)
-        return self.counts.values
+        return self._counted(self.counts.values, "values")
 
     @property
     def hulls(self) -> Hulls:
         """Convex hull of each label."""
-        if self.counts.hulls is None:
-            message = "counts must hold hulls for this property; got none. Count them again."
-            raise ValueError(message)
-        return self.counts.hulls
+        return self._counted(self.counts.hulls, "hulls")
 
     @property
     def filled(self) -> NDArray[np.int64]:
         """Pixels of each label and of its holes."""
-        if self.counts.filled is None:
-            message = "counts must hold holes for this property; got none. Count them again."
-            raise ValueError(message)
-        return self.counts.filled
+        return self._counted(self.counts.filled, "holes")
 
     @property
     def medians(self) -> NDArray[np.float64]:
         """Median of the values of each label and channel, (N, C)."""
-        if self.counts.medians is None:
-            message = "counts must hold medians for this property; got none. Count them again."
+        return self._counted(self.counts.medians, "medians")
+
+    @staticmethod
+    def _counted(found: Found | None, what: str) -> Found:
+        if found is None:
+            message = f"counts must hold {what} for this property; got none. Count them again."
             raise ValueError(message)
-        return self.counts.medians
+        return found
 
     @property
     def means(self) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +92,7 @@ def _eigenvalues(tensors: HostArray) -> HostArray:
 def eccentricity(found: Measurement) -> HostArray:
     """Square root of 1 - minor / major eigenvalue; 0 for a single pixel."""
     values = inertia_tensor_eigvals(found)
-    return np.asarray(np.sqrt(1 - _ratio(values[:, 1], values[:, 0], 1.0)))
+    return np.asarray(np.sqrt(1 - _ratio(values[:, 1], values[:, 0])))
 
 
 def orientation(found: Measurement) -> HostArray:
@@ -102,101 +103,79 @@ def orientation(found: Measurement) -> HostArray:
     return np.where(a == c, level, 0.5 * np.arctan2(-2 * b, c - a))
 
 
-def major_axis(found: Measurement) -> HostArray:
-    """Longest axis of the ellipse (ellipsoid) of equal second moments."""
-    return np.asarray(axes(found)[:, 0])
-
-
-def minor_axis(found: Measurement) -> HostArray:
-    """Shortest axis of the ellipse (ellipsoid) of equal second moments."""
-    return np.asarray(axes(found)[:, -1])
-
-
-def elongation(found: Measurement) -> HostArray:
-    """Middle axis divided by the longest axis of the ellipsoid of equal second moments."""
+def axes_ratio(found: Measurement, shorter: int) -> HostArray:
+    """Axis `shorter` divided by the next longer one, longest first; 1 if both are 0."""
     lengths = axes(found)
-    return _ratio(lengths[:, 1], lengths[:, 0], 1.0)
+    return _ratio(lengths[:, shorter], lengths[:, shorter - 1])
 
 
-def flatness(found: Measurement) -> HostArray:
-    """Shortest axis divided by the middle axis of the ellipsoid of equal second moments."""
-    lengths = axes(found)
-    return _ratio(lengths[:, 2], lengths[:, 1], 1.0)
+def _ratio(part: HostArray, whole: HostArray) -> HostArray:
+    """Divide; 0 / 0 gives 1."""
+    return np.asarray(np.divide(part, whole, out=np.ones(len(whole)), where=whole > 0))
 
 
-def _ratio(part: HostArray, whole: HostArray, empty: float) -> HostArray:
-    """Divide; `empty` is the result of 0 / 0."""
-    return np.asarray(np.divide(part, whole, out=np.full(len(whole), empty), where=whole > 0))
-
+_inertia = partial(Property, needs=("box", "sums", "seconds"))
 
 INERTIA_ROWS = (
-    Property(
+    _inertia(
         "inertia_tensor",
         "Inertia tensor of the object, for rotation about its centroid.",
         MOMENTS,
         unit=AREA,
-        needs=("box", "sums", "seconds"),
         formula=inertia_tensor,
     ),
-    Property(
+    _inertia(
         "inertia_tensor_eigvals",
         "Eigenvalues of the inertia tensor, in descending order.",
         MOMENTS,
         unit=AREA,
-        needs=("box", "sums", "seconds"),
         formula=inertia_tensor_eigvals,
     ),
-    Property(
+    _inertia(
         "axis_major_length",
         "Longest axis of the ellipse (ellipsoid) with the same second moments.",
         SHAPE,
         ranks=BOTH,
         unit=LENGTH,
-        needs=("box", "sums", "seconds"),
-        formula=major_axis,
+        formula=lambda m: np.asarray(axes(m)[:, 0]),
     ),
-    Property(
+    _inertia(
         "axis_minor_length",
         "Shortest axis of the ellipse (ellipsoid) with the same second moments.",
         SHAPE,
         ranks=BOTH,
         unit=LENGTH,
-        needs=("box", "sums", "seconds"),
-        formula=minor_axis,
+        formula=lambda m: np.asarray(axes(m)[:, -1]),
     ),
-    Property(
+    _inertia(
         "eccentricity",
         "Eccentricity of the ellipse with the same second moments: 0 is a circle, 1 a line.",
         SHAPE,
         ranks=FLAT,
-        needs=("box", "sums", "seconds"),
         formula=eccentricity,
     ),
-    Property(
+    _inertia(
         "zingg_elongation",
         "Middle by longest axis of the ellipsoid of the same second moments (Zingg 1935).",
         SHAPE,
         ranks=DEEP,
         source=OURS,
-        needs=("box", "sums", "seconds"),
-        formula=elongation,
+        formula=lambda m: axes_ratio(m, 1),
     ),
-    Property(
+    _inertia(
         "zingg_flatness",
         "Shortest by middle axis of the ellipsoid of the same second moments (Zingg 1935).",
         SHAPE,
         ranks=DEEP,
         source=OURS,
-        needs=("box", "sums", "seconds"),
-        formula=flatness,
+        formula=lambda m: axes_ratio(m, 2),
     ),
-    Property(
+    _inertia(
         "orientation",
         "Angle between the first axis and the major axis, -pi/2 to pi/2.",
         SHAPE,
         ranks=FLAT,
         unit=RADIAN,
-        needs=("box", "sums", "seconds"),
         formula=orientation,
     ),
 )
@@ -245,29 +224,12 @@ def hu(central: HostArray, spacing: HostArray) -> HostArray:
     return np.stack(invariants, axis=1)
 
 
-def raw(found: Measurement) -> HostArray:
-    """Moments around the corner of the bounding box, (N, 4, 4[, 4])."""
-    return found.scaled(found.counts.moments["raw"])
-
-
-def central(found: Measurement) -> HostArray:
-    """Moments around the centroid, (N, 4, 4[, 4])."""
-    return found.scaled(found.counts.moments["central"])
-
-
-def central_normalized(found: Measurement) -> HostArray:
-    """Central moments, normalized so that they do not depend on the size of the object."""
-    return normalized(central(found), found.spacing, float(found.spacing.min()))
-
-
-def hu_invariants(found: Measurement) -> HostArray:
-    """Hu's seven invariants."""
-    return hu(central(found), found.spacing)
-
-
-def weighted_local(found: Measurement) -> HostArray:
-    """Mean coordinate weighted by values, relative to the corner of the bounding box."""
-    return found.channels(_weighted_local(found))
+def weighted_means(moments: HostArray, rank: int) -> NDArray[np.float64]:
+    """Return mean coordinates weighted by values, (N, rank, C), from weighted moments."""
+    flat = moments.reshape(len(moments), 4**rank, moments.shape[-1])
+    with np.errstate(all="ignore"):
+        parts = [flat[:, 4 ** (rank - 1 - axis)] / flat[:, 0] for axis in range(rank)]
+    return np.stack(parts, axis=1)
 
 
 def weighted_centroid(found: Measurement) -> HostArray:
@@ -279,51 +241,31 @@ def weighted_centroid(found: Measurement) -> HostArray:
     return found.channels(center)
 
 
-def weighted(found: Measurement) -> HostArray:
-    """Moments of values around the corner of the bounding box, (N, 4, 4[, 4])."""
-    return found.channels(found.scaled(found.counts.moments["weighted"]))
-
-
-def weighted_central(found: Measurement) -> HostArray:
-    """Moments of values around their centroid, (N, 4, 4[, 4])."""
-    return found.channels(_weighted_central(found))
-
-
-def weighted_normalized(found: Measurement) -> HostArray:
-    """Weighted central moments, normalized so that they do not depend on the size of the object."""
-    unit = float(found.spacing.min())
-    return _each_channel(found, lambda moments: normalized(moments, found.spacing, unit))
-
-
-def weighted_hu(found: Measurement) -> HostArray:
-    """Hu's seven invariants of the values."""
-    return _each_channel(found, lambda moments: hu(moments, found.spacing))
-
-
-def weighted_means(moments: HostArray, rank: int) -> NDArray[np.float64]:
-    """Return mean coordinates weighted by values, (N, rank, C), from weighted moments."""
-    flat = moments.reshape(len(moments), 4**rank, moments.shape[-1])
-    with np.errstate(all="ignore"):
-        parts = [flat[:, 4 ** (rank - 1 - axis)] / flat[:, 0] for axis in range(rank)]
-    return np.stack(parts, axis=1)
-
-
 def _weighted_local(found: Measurement) -> HostArray:
-    return weighted_means(found.scaled(found.counts.moments["weighted"]), found.rank)
+    return weighted_means(_scaled(found, "weighted"), found.rank)
 
 
-def _weighted_central(found: Measurement) -> HostArray:
-    return found.scaled(found.counts.moments["weighted_central"])
+def _scaled(found: Measurement, kind: str) -> HostArray:
+    return found.scaled(found.counts.moments[kind])
+
+
+def _normalized(found: Measurement, moments: HostArray) -> HostArray:
+    return normalized(moments, found.spacing, float(found.spacing.min()))
 
 
 def _each_channel(found: Measurement, derive: Callable[[HostArray], HostArray]) -> HostArray:
     """Derive a column from the weighted central moments of each channel."""
-    moments = _weighted_central(found)
+    moments = _scaled(found, "weighted_central")
     parts = [derive(moments[..., channel]) for channel in range(moments.shape[-1])]
     if not parts:
         return np.zeros((*derive(np.zeros(moments.shape[:-1])).shape, 0))
     return found.channels(np.stack(parts, axis=-1))
 
+
+_central = partial(Property, group=MOMENTS, needs=("box", "sums", "central"))
+_weighted = partial(
+    Property, group=GRAY, ranks=BOTH, intensity=True, needs=("box", "weighted", "weighted_central")
+)
 
 ROWS = (
     Property(
@@ -333,89 +275,63 @@ ROWS = (
         ranks=BOTH,
         unit=POWERS,
         needs=("box", "raw"),
-        formula=raw,
+        formula=lambda m: _scaled(m, "raw"),
     ),
-    Property(
+    _central(
         "moments_central",
         "Sums of powers of distances from the centroid.",
-        MOMENTS,
         ranks=BOTH,
         unit=POWERS,
-        needs=("box", "sums", "central"),
-        formula=central,
+        formula=lambda m: _scaled(m, "central"),
     ),
-    Property(
+    _central(
         "moments_normalized",
         "Central moments, normalized: the size of the object does not matter.",
-        MOMENTS,
         ranks=BOTH,
-        needs=("box", "sums", "central"),
-        formula=central_normalized,
+        formula=lambda m: _normalized(m, _scaled(m, "central")),
     ),
-    Property(
+    _central(
         "moments_hu",
         "Hu's seven invariants to shifts, scale and rotation.",
-        MOMENTS,
         ranks=FLAT,
-        needs=("box", "sums", "central"),
-        formula=hu_invariants,
+        formula=lambda m: hu(_scaled(m, "central"), m.spacing),
     ),
-    Property(
+    _weighted(
         "centroid_weighted",
         "Mean coordinate weighted by values.",
-        GRAY,
-        ranks=BOTH,
-        intensity=True,
         unit=LENGTH,
         needs=("box", "weighted"),
         formula=weighted_centroid,
     ),
-    Property(
+    _weighted(
         "centroid_weighted_local",
         "Mean coordinate weighted by values, relative to the corner of the bounding box.",
-        GRAY,
-        ranks=BOTH,
-        intensity=True,
         unit=LENGTH,
         needs=("box", "weighted"),
-        formula=weighted_local,
+        formula=lambda m: m.channels(_weighted_local(m)),
     ),
-    Property(
+    _weighted(
         "moments_weighted",
         "Sums of values times powers of coordinates in the bounding box.",
-        GRAY,
-        ranks=BOTH,
-        intensity=True,
         unit=VALUE_POWERS,
         needs=("box", "weighted"),
-        formula=weighted,
+        formula=lambda m: m.channels(_scaled(m, "weighted")),
     ),
-    Property(
+    _weighted(
         "moments_weighted_central",
         "Sums of values times powers of distances from the weighted centroid.",
-        GRAY,
-        ranks=BOTH,
-        intensity=True,
         unit=VALUE_POWERS,
-        needs=("box", "weighted", "weighted_central"),
-        formula=weighted_central,
+        formula=lambda m: m.channels(_scaled(m, "weighted_central")),
     ),
-    Property(
+    _weighted(
         "moments_weighted_normalized",
         "Weighted central moments, normalized: the size of the object does not matter.",
-        GRAY,
-        ranks=BOTH,
-        intensity=True,
-        needs=("box", "weighted", "weighted_central"),
-        formula=weighted_normalized,
+        formula=lambda m: _each_channel(m, lambda moments: _normalized(m, moments)),
     ),
-    Property(
+    _weighted(
         "moments_weighted_hu",
         "Hu's seven invariants of the values.",
-        GRAY,
         ranks=FLAT,
-        intensity=True,
-        needs=("box", "weighted", "weighted_central"),
-        formula=weighted_hu,
+        formula=lambda m: _each_channel(m, lambda moments: hu(moments, m.spacing)),
     ),
 )

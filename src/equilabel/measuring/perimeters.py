@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -114,98 +114,81 @@ def sphericity(found: Measurement) -> HostArray:
     return np.asarray(np.cbrt(36 * np.pi) * np.cbrt(volume) ** 2 / crofton(found))
 
 
-def euler_full(found: Measurement) -> HostArray:
-    """Euler number if pixels that share a corner are connected, too."""
-    return found.group("euler_full")[:, 0]
-
-
-def euler_faces(found: Measurement) -> HostArray:
-    """Euler number if only pixels that share a face are connected."""
-    return found.group("euler_face")[:, 0]
-
+_shape = partial(Property, group=SHAPE)
 
 ROWS = (
-    Property(
+    _shape(
         "perimeter",
         "Length of the line through the centers of border pixels (Benkrid, Crookes 2000).",
-        SHAPE,
         ranks=FLAT,
         unit=LENGTH,
         needs=("outline",),
         formula=perimeter,
     ),
-    Property(
+    _shape(
         "perimeter_crofton",
         "Length of the outline from intercepts in four directions (Crofton's formula).",
-        SHAPE,
         ranks=FLAT,
         unit=LENGTH,
         needs=("all",),
         formula=crofton,
     ),
-    Property(
+    _shape(
         "perimeter_edges",
         "Length of the pixel edges that border on something else (Kalentev et al. 2011).",
-        SHAPE,
         ranks=FLAT,
         source=OURS,
         unit=LENGTH,
         needs=("faces",),
         formula=exposed,
     ),
-    Property(
+    _shape(
         "circularity",
         "4 pi area / perimeter_crofton ** 2: 1 for a disk, less for other shapes (Cox 1927).",
-        SHAPE,
         ranks=FLAT,
         source=OURS,
         needs=("all",),
         formula=circularity,
     ),
-    Property(
+    _shape(
         "surface_area_faces",
         "Area of the voxel faces that border on something else (Kalentev et al. 2011).",
-        SHAPE,
         ranks=DEEP,
         source=OURS,
         unit=AREA,
         needs=("faces",),
         formula=exposed,
     ),
-    Property(
+    _shape(
         "surface_area_crofton",
         "Area of the surface from intercepts in 13 directions (Lehmann, Legland 2012).",
-        SHAPE,
         ranks=DEEP,
         source=OURS,
         unit=AREA,
         needs=("all",),
         formula=crofton,
     ),
-    Property(
+    _shape(
         "sphericity",
         "Surface of a ball of the same volume by surface_area_crofton (Wadell 1935).",
-        SHAPE,
         ranks=DEEP,
         source=OURS,
         needs=("all",),
         formula=sphericity,
     ),
-    Property(
+    _shape(
         "euler_number",
         "Euler number: objects minus holes (3D: plus cavities minus tunnels); corners connect.",
-        SHAPE,
         ranks=BOTH,
         needs=("euler_full",),
-        formula=euler_full,
+        formula=lambda m: m.group("euler_full")[:, 0],
     ),
-    Property(
+    _shape(
         "euler_number_faces",
         "Euler number if only pixels that share a face are connected.",
-        SHAPE,
         ranks=BOTH,
         source=OURS,
         needs=("euler_face",),
-        formula=euler_faces,
+        formula=lambda m: m.group("euler_face")[:, 0],
     ),
 )

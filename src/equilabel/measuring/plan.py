@@ -14,6 +14,8 @@ from .property import ON_HOST
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from equilabel.array_types import Array
+
 VALUES = frozenset({"values", "deviations"})
 MOMENTS = frozenset({"raw", "central", "weighted", "weighted_central"})
 
@@ -57,6 +59,20 @@ class Plan:
         """Whether all follows from the number of elements and exposed faces."""
         needs = {need for _, key in self.columns for need in PROPERTIES[key].needs}
         return not self.needs_labels and needs <= {"faces"}
+
+
+@dataclass(frozen=True, eq=False)
+class RequestFields:
+    """The fields of an `equilabel.measuring.request.Request`."""
+
+    plan: Plan
+    values: Array  # intensities, or None
+    spacing: tuple[float, ...]
+    given_spacing: Any = None  # as the caller gave it: scikit-image treats integers differently
+    separator: str = "-"
+    cache: bool = True  # for scikit-image
+    periodic: tuple[bool, ...] = ()  # for each axis of the image, or empty
+    columns_on: str | None = None  # "host" or the device that counts; None to get counts
 
 
 @lru_cache(256)

@@ -2,30 +2,64 @@
 
 from __future__ import annotations
 
-from . import intensities, moments, perimeters, sizes
-from .property import BOTH, GRAY, LENGTH, PIXEL, POSITION, SHAPE, VALUE, Property
+from functools import partial
+
+import numpy as np
+
+from . import moments, perimeters, sizes
+from .property import BOTH, GRAY, LENGTH, OURS, PIXEL, POSITION, SHAPE, VALUE, Property
+
+_gray = partial(Property, group=GRAY, intensity=True, unit=VALUE, needs=("values",))
+
+INTENSITY_ROWS = (
+    _gray("intensity_mean", "Mean value.", formula=lambda m: m.channels(m.means)),
+    _gray(
+        "intensity_min",
+        "Minimum of the values.",
+        formula=lambda m: m.channels(m.values.lows.astype(np.float64)),
+    ),
+    _gray(
+        "intensity_max",
+        "Maximum of the values.",
+        formula=lambda m: m.channels(m.values.highs.astype(np.float64)),
+    ),
+    _gray(
+        "intensity_median",
+        "Median value.",
+        ranks=BOTH,
+        needs=("median",),
+        formula=lambda m: m.channels(m.medians),
+    ),
+    _gray(
+        "intensity_std",
+        "Standard deviation of the values.",
+        needs=("values", "deviations"),
+        formula=lambda m: m.channels(np.sqrt(m.variances)),
+    ),
+    _gray(
+        "intensity_sum",
+        "Sum of the values.",
+        source=OURS,
+        formula=lambda m: m.channels(m.values.sums),
+    ),
+)
+
+_row = partial(Property, ranks=BOTH)
 
 BY_SCIKIT_IMAGE = (
-    Property("coords", "Coordinates of the pixels.", POSITION, ranks=BOTH, unit=PIXEL),
-    Property(
-        "coords_scaled",
-        "Coordinates of the pixels times the spacing.",
-        POSITION,
-        ranks=BOTH,
-        unit=LENGTH,
-    ),
-    Property("image", "Mask of the object in its bounding box.", SHAPE, ranks=BOTH),
-    Property("image_convex", "Mask of the convex hull in the bounding box.", SHAPE, ranks=BOTH),
-    Property("image_filled", "Mask with holes filled in the bounding box.", SHAPE, ranks=BOTH),
-    Property(
+    _row("coords", "Coordinates of the pixels.", POSITION, unit=PIXEL),
+    _row("coords_scaled", "Coordinates of the pixels times the spacing.", POSITION, unit=LENGTH),
+    _row("image", "Mask of the object in its bounding box.", SHAPE),
+    _row("image_convex", "Mask of the convex hull in the bounding box.", SHAPE),
+    _row("image_filled", "Mask with holes filled in the bounding box.", SHAPE),
+    _row(
         "image_intensity",
         "Values of the object in its bounding box.",
         GRAY,
-        ranks=BOTH,
         intensity=True,
         unit=VALUE,
     ),
-    Property("slice", "Slices of the bounding box.", POSITION, ranks=BOTH, unit=PIXEL),
+    _row("slice", "Slices of the bounding box.", POSITION, unit=PIXEL),
 )
 
 PROPERTIES: dict[str, Property] = {
@@ -36,7 +70,7 @@ PROPERTIES: dict[str, Property] = {
         *sizes.HULL_ROWS,
         *moments.INERTIA_ROWS,
         *moments.ROWS,
-        *intensities.ROWS,
+        *INTENSITY_ROWS,
         *BY_SCIKIT_IMAGE,
     )
 }

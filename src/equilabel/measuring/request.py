@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from .columns import compute_columns
 from .counting import as_counted, count_labels
 from .device_table import DeviceTable, table_of_labels
 from .fallback import compute_objects
-from .plan import Plan, make_plan
+from .plan import RequestFields, make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -34,18 +33,8 @@ if TYPE_CHECKING:
     from .counts import Counts
 
 
-@dataclass(frozen=True, eq=False)
-class Request:
+class Request(RequestFields):
     """Checked arguments of `regionprops_table`, except the labels."""
-
-    plan: Plan
-    values: Array  # intensities, or None
-    spacing: tuple[float, ...]
-    given_spacing: Any = None  # as the caller gave it: scikit-image treats integers differently
-    separator: str = "-"
-    cache: bool = True  # for scikit-image
-    periodic: tuple[bool, ...] = ()  # for each axis of the image, or empty
-    columns_on: str | None = None  # "host" or the device that counts; None to get counts
 
     def count(self, labels: Array) -> Counts | DeviceTable:
         """Count labels, or start to compute their columns, on the device that holds them."""

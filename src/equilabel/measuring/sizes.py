@@ -1,7 +1,8 @@
-"""Formulas of sizes, bounding boxes, centroids and hulls."""
+"""Properties of size and position, and of convex hulls: scikit-image's definitions, and ours."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,57 +15,9 @@ if TYPE_CHECKING:
     from .measurement import Measurement
 
 
-# ---- Formulas of size and position
-
-
-def label(found: Measurement) -> HostArray:
-    """Take the number of the object."""
-    return found.counts.labels
-
-
-def frame(found: Measurement) -> HostArray:
-    """Image of the stack in which the object is."""
-    return found.counts.begins[:, 0]
-
-
-def num_pixels(found: Measurement) -> HostArray:
-    """Count the pixels of the object."""
-    return found.pixels
-
-
 def area(found: Measurement) -> HostArray:
     """Area (volume): number of pixels times the area (volume) of one."""
     return found.pixels * found.pixel_size
-
-
-def bbox(found: Measurement) -> HostArray:
-    """Bounding box: first pixel along each axis, then last + 1 along each."""
-    return found.box
-
-
-def area_bbox(found: Measurement) -> HostArray:
-    """Area (volume) of the bounding box."""
-    return _box_pixels(found) * found.pixel_size
-
-
-def area_filled(found: Measurement) -> HostArray:
-    """Area (volume) of the object and of its holes."""
-    return found.filled * found.pixel_size
-
-
-def extent(found: Measurement) -> HostArray:
-    """Divide the number of pixels by that of the bounding box."""
-    return np.asarray(found.pixels / _box_pixels(found))
-
-
-def centroid(found: Measurement) -> HostArray:
-    """Mean coordinate along each axis."""
-    return np.asarray(found.inside(found.first + found.local) * found.spacing)
-
-
-def centroid_local(found: Measurement) -> HostArray:
-    """Mean coordinate relative to the corner of the bounding box."""
-    return np.asarray(found.local * found.spacing)
 
 
 def equivalent_diameter_area(found: Measurement) -> HostArray:
@@ -78,150 +31,119 @@ def touches_border(found: Measurement) -> HostArray:
     return np.asarray((((found.first == 0) | (found.last == found.sides)) & long).any(axis=1))
 
 
+def feret_diameter_max(found: Measurement) -> HostArray:
+    """Greatest distance between two points of the outline of the convex hull's pixels."""
+    from equilabel.measuring.cpu.hulls import feret_diameters
+
+    _, starts, corners = found.hulls
+    return np.asarray(feret_diameters(starts, corners, tuple(found.spacing.tolist())))
+
+
 def _box_pixels(found: Measurement) -> HostArray:
     return np.asarray(np.prod((found.last - found.first).T, axis=0))
 
 
+_position = partial(Property, group=POSITION)
+_place = partial(_position, unit=LENGTH, needs=("box", "sums"))
+_hull = partial(Property, ranks=BOTH, needs=("hull",))
+
 ROWS = (
-    Property("label", "Number of the object.", POSITION, formula=label),
-    Property(
+    _position("label", "Number of the object.", formula=lambda m: m.counts.labels),
+    _position(
         "frame",
         "Image of the stack in which the object is.",
-        POSITION,
         source=OURS,
         needs=("box",),
-        formula=frame,
+        formula=lambda m: m.counts.begins[:, 0],
     ),
-    Property("num_pixels", "Number of pixels.", POSITION, unit=PIXEL, formula=num_pixels),
-    Property(
+    _position("num_pixels", "Number of pixels.", unit=PIXEL, formula=lambda m: m.pixels),
+    _position(
         "area",
         "Area (volume): number of pixels times the area (volume) of one.",
-        POSITION,
         unit=SIZE,
         formula=area,
     ),
-    Property(
+    _position(
         "volume",
         "Volume of a 3D object: the same as its area.",
-        POSITION,
         ranks=DEEP,
         source=OURS,
         unit=SIZE,
         formula=area,
     ),
-    Property(
+    _position(
         "bbox",
         "Bounding box: first pixel along each axis, then last + 1 along each.",
-        POSITION,
         unit=PIXEL,
         needs=("box",),
-        formula=bbox,
+        formula=lambda m: m.box,
     ),
-    Property(
+    _position(
         "area_bbox",
         "Area (volume) of the bounding box.",
-        POSITION,
         unit=SIZE,
         needs=("box",),
-        formula=area_bbox,
+        formula=lambda m: _box_pixels(m) * m.pixel_size,
     ),
-    Property(
+    _position(
         "area_filled",
         "Area (volume) with holes filled.",
-        POSITION,
         ranks=BOTH,
         unit=SIZE,
         needs=("filled",),
-        formula=area_filled,
+        formula=lambda m: m.filled * m.pixel_size,
     ),
-    Property(
+    _position(
         "extent",
         "Ratio of the object's pixels to those of its bounding box.",
-        POSITION,
         needs=("box",),
-        formula=extent,
+        formula=lambda m: np.asarray(m.pixels / _box_pixels(m)),
     ),
-    Property(
+    _place(
         "centroid",
         "Mean coordinate along each axis.",
-        POSITION,
-        unit=LENGTH,
-        needs=("box", "sums"),
-        formula=centroid,
+        formula=lambda m: np.asarray(m.inside(m.first + m.local) * m.spacing),
     ),
-    Property(
+    _place(
         "centroid_local",
         "Mean coordinate, relative to the corner of the bounding box.",
-        POSITION,
-        unit=LENGTH,
-        needs=("box", "sums"),
-        formula=centroid_local,
+        formula=lambda m: np.asarray(m.local * m.spacing),
     ),
-    Property(
+    _position(
         "equivalent_diameter_area",
         "Diameter of the disk (ball) of the same area.",
-        POSITION,
         unit=LENGTH,
         formula=equivalent_diameter_area,
     ),
-    Property(
+    _position(
         "touches_border",
         "Whether a pixel lies at the border of the image.",
-        POSITION,
         source=OURS,
         needs=("box",),
         formula=touches_border,
     ),
 )
 
-
-# ---- Formulas of convex hulls: scikit-image's definitions
-
-
-def area_convex(found: Measurement) -> HostArray:
-    """Area (volume) of the pixels of the convex hull."""
-    return found.hulls.pixels * found.pixel_size
-
-
-def solidity(found: Measurement) -> HostArray:
-    """Divide the number of pixels by that of the convex hull."""
-    return np.asarray(found.pixels / found.hulls.pixels)
-
-
-def feret_diameter_max(found: Measurement) -> HostArray:
-    """Greatest distance between two points of the outline of the convex hull's pixels."""
-    from equilabel.measuring.cpu.hulls import feret_diameters
-
-    measure = feret_diameters
-    _, starts, corners = found.hulls
-    return np.asarray(measure(starts, corners, tuple(found.spacing.tolist())))
-
-
 HULL_ROWS = (
-    Property(
+    _hull(
         "area_convex",
         "Area (volume) of the convex hull.",
         POSITION,
-        ranks=BOTH,
         unit=SIZE,
-        needs=("hull",),
-        formula=area_convex,
+        formula=lambda m: m.hulls.pixels * m.pixel_size,
     ),
-    Property(
+    _hull(
         "feret_diameter_max",
         "Greatest distance of two points of the convex hull.",
         SHAPE,
-        ranks=BOTH,
         unit=LENGTH,
         needs=("corners",),
         formula=feret_diameter_max,
     ),
-    Property(
+    _hull(
         "solidity",
         "Ratio of the object's pixels to those of its convex hull.",
         SHAPE,
-        ranks=BOTH,
-        needs=("hull",),
-        formula=solidity,
+        formula=lambda m: np.asarray(m.pixels / m.hulls.pixels),
     ),
 )

@@ -313,13 +313,13 @@ class Accumulator:
         Sums are exact int64 for integers of up to 32 bits, float64 otherwise. Integers of up to 16
         bits also have exact sums of squares.
         """
-        flat, channels = _plain(values)
-        kind, top, bottom, small = _sums_of(flat.dtype)
+        each = supported(values).T
+        kind, top, bottom, small = _sums_of(each.dtype)
         kernel: Kernel = value_sums.add_small_values if small else value_sums.add_values
 
         def room(labels: int) -> list[HostArray]:
-            shape = (channels, labels)
-            lows, highs = np.empty(shape, flat.dtype), np.empty(shape, flat.dtype)
+            shape = (len(each), labels)
+            lows, highs = np.empty(shape, each.dtype), np.empty(shape, each.dtype)
             lows.fill(top)
             highs.fill(bottom)
             squares = [np.zeros(shape, kind)] if small else []
@@ -327,9 +327,8 @@ class Accumulator:
 
         def add(strip: Strip) -> list[HostArray]:
             found = room(len(strip.ids))
-            for channel in range(channels):
-                parts = [part[channel] for part in found]
-                kernel(strip.runs, flat, self._columns, channels, channel, *parts)
+            for channel, *parts in zip(each, *found, strict=True):
+                kernel(strip.runs, channel, self._columns, *parts)
             return found
 
         if len(self.strips) == 1 and isinstance(self.slots[0], slice):  # nothing to add up
@@ -345,19 +344,16 @@ class Accumulator:
 
     def squares(self, values: HostArray, centers: HostArray) -> NDArray[np.float64]:
         """Return sums of squared distances of values from a center, for each label and channel."""
-        flat, channels = _plain(values)
+        each = supported(values).T
 
         def add(strip: Strip, slots: Array) -> Array:
-            sums = np.zeros((channels, len(strip.ids)))
+            sums = np.zeros((len(each), len(strip.ids)))
             around = np.ascontiguousarray(centers[slots].T)
-            for channel in range(channels):
-                value_sums.add_squares(
-                    strip.runs, flat, self._columns, channels, channel,
-                    around[channel], sums[channel],
-                )  # fmt: skip
+            for channel, center, total in zip(each, around, sums, strict=True):
+                value_sums.add_squares(strip.runs, channel, self._columns, center, total)
             return sums.T
 
-        return self._sum(add, (len(self.labels), channels))
+        return self._sum(add, (len(self.labels), len(each)))
 
     def powers(self, centers: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return sums of products of powers of coordinates, up to 3 along each spatial axis.
@@ -379,14 +375,13 @@ class Accumulator:
     ) -> NDArray[np.float64]:
         """Return sums as `powers` does, each pixel weighted by its value in one channel."""
         rank = self.layout.rank
-        flat, channels = _plain(values)
+        weights = supported(values)[:, channel]
 
         def add(strip: Strip, slots: Array) -> Array:
             sums = np.zeros((len(strip.ids), 4**rank))
             value_sums.add_weighted(
-                strip.runs, flat, self._columns, channels, channel,
-                self._shape, rank, centers[slots], sums,
-            )  # fmt: skip
+                strip.runs, weights, self._columns, self._shape, rank, centers[slots], sums
+            )
             return sums
 
         return self._sum(add, (len(self.labels), 4**rank))
@@ -423,8 +418,8 @@ def _sums_of(dtype: np.dtype[Any]) -> tuple[Any, Any, Any, bool]:
     return np.int64 if exact else np.float64, top, bottom, whole and dtype.itemsize <= 2
 
 
-def _plain(values: HostArray) -> tuple[HostArray, int]:
-    """Return values in a type that numba supports, flat, and the number of channels."""
+def supported(values: HostArray) -> HostArray:
+    """Return values as C-contiguous array of a type that numba supports."""
     if values.dtype == bool:
         values = values.view(np.uint8)
     elif values.dtype == np.float16:
@@ -433,7 +428,7 @@ def _plain(values: HostArray) -> tuple[HostArray, int]:
         values = values.astype(np.float64)
     if not values.dtype.isnative:
         values = values.astype(values.dtype.newbyteorder("="))
-    return np.ascontiguousarray(values).reshape(-1), values.shape[1]
+    return np.ascontiguousarray(values)
 
 
 def _add_runs(source: RunSource, layout: Layout) -> tuple[Array, Array]:
@@ -448,10 +443,9 @@ def _add_runs(source: RunSource, layout: Layout) -> tuple[Array, Array]:
     ends.append(table.blocks)
     sides = np.array(source.sides, np.int64)
     parts = [np.zeros((count + 1, layout.width), np.int64) for _ in range(pieces)]
-    kernel: Kernel = add_runs
     faces = layout.widths["pairs"]
     met = threads.each(
-        lambda piece: kernel(
+        lambda piece: add_runs(
             table.runs, (ends[piece], ends[piece + 1]), sides, faces, parts[piece]
         ),
         [(piece,) for piece in range(pieces)],

@@ -6,40 +6,26 @@ import numpy as np
 
 from equilabel.devices.jit import inlined, njit
 
-# ---- From lists of runs to the outermost pixels of each label in each of its rows
-# A row of a label is ``(row, first, last)`` of int64, with the first and last column in which it
-# has a pixel. Rows are sorted by label, then by row.
+# ---- The outermost pixels of each label in each of its rows
 
 
 @njit(nogil=True, cache=True)
-def count_rows(runs, slots, latest, counts):
-    """Count the rows of each label.
+def gather_rows(starts, runs, begins, rows):
+    """List the number, first and last column of each row of each label, (>= rows, 3).
 
-    `runs`, (N, 4), are in raster order; `slots` maps their slots to labels. `latest`, (L,), the
-    row in which each label was last met, or -1, and `counts`, (L,), are updated.
+    `starts` and `runs` are from `sorted_runs.sort_runs`; `begins`, (L + 1,), gets where the rows of
+    each label begin.
     """
-    for run in range(runs.shape[0]):
-        label = slots[runs[run, 3]]
-        if latest[label] != runs[run, 0]:
-            latest[label] = runs[run, 0]
-            counts[label] += 1
-
-
-@njit(nogil=True, cache=True)
-def gather_rows(runs, slots, latest, ends, rows):
-    """Sort the rows of each label into `rows`, (R, 3).
-
-    `runs`, `slots` and `latest` as for `count_rows`. `ends`, (L,), the end of the known rows of
-    each label, is updated.
-    """
-    for run in range(runs.shape[0]):
-        label = slots[runs[run, 3]]
-        if latest[label] != runs[run, 0]:
-            latest[label] = runs[run, 0]
-            rows[ends[label], 0] = runs[run, 0]
-            rows[ends[label], 1] = runs[run, 1]
-            ends[label] += 1
-        rows[ends[label] - 1, 2] = runs[run, 2] - 1
+    count = 0
+    for label in range(begins.size - 1):
+        begins[label] = count
+        for run in range(starts[label], starts[label + 1]):
+            if count == begins[label] or rows[count - 1, 0] != runs[run, 0]:
+                rows[count, 0] = runs[run, 0]
+                rows[count, 1] = runs[run, 1]
+                count += 1
+            rows[count - 1, 2] = runs[run, 2] - 1
+    begins[-1] = count
 
 
 # ---- The greatest distance between the outlines of pixels

@@ -13,10 +13,8 @@ from equilabel.devices.jit import inlined, njit
 #
 # Letters are the bits of a step: ``w`` left, ``n`` above, ``u`` the plane before.
 
-FULL_2D = 3  # planes that `euler_full` fills, of which the first counts +1, the others -1
-FACE_2D = 2
-FULL_3D = 5  # the first two +1, the others -1
-FACE_3D = 4
+FULL_2D, FACE_2D = 3, 2  # planes that are filled: the first counts +1, the others -1
+FULL_3D, FACE_3D = 5, 4  # the first two +1, the others -1
 
 
 @njit(nogil=True, cache=True)
@@ -102,6 +100,14 @@ def euler_face_3d(planes, first, last, to):
             )
             planes[row, word, to + 2] = n & ~north
             planes[row, word, to + 3] = u & ~(w & uw)
+
+
+EULER = {  # for each group of the table and rank
+    ("euler_full", 2): (euler_full_2d, FULL_2D),
+    ("euler_face", 2): (euler_face_2d, FACE_2D),
+    ("euler_full", 3): (euler_full_3d, FULL_3D),
+    ("euler_face", 3): (euler_face_3d, FACE_3D),
+}
 
 
 # ---- Border pixels of labels, classified by their neighbors for an estimate of the perimeter

@@ -11,11 +11,12 @@ from equilabel.devices import threads
 from equilabel.devices.cpu.union_find import find, unite
 from equilabel.devices.jit import called, inlined, njit
 
+from .accumulate import supported
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equilabel.array_types import HostArray
-    from equilabel.devices.jit import Kernel
 
     from .accumulate import Accumulator
 
@@ -29,10 +30,13 @@ def sort_runs(found: Accumulator) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     A run is its row, first column and last column + 1, in raster order for each label. `found`
     must keep its runs.
     """
-    counts = np.zeros(len(found.labels), np.int64)
-    strips = [(strip.runs, slots) for strip, slots in listed_strips(found)]
+    every = np.arange(len(found.labels))
+    strips: list[tuple[Any, NDArray[np.int64]]] = [
+        (strip.runs, every[slots]) for strip, slots in zip(found.strips, found.slots, strict=True)
+    ]
+    counts = np.zeros(len(every), np.int64)
     for runs, slots in strips:
-        count_runs(runs, slots, counts)
+        counts += np.bincount(slots[runs[:, 3]], minlength=len(every))
     starts = starts_of(counts)
     ordered, ends = np.empty((starts[-1], 3), np.int64), starts[:-1].copy()
     for runs, slots in strips:
@@ -45,12 +49,6 @@ def starts_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     starts = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts
-
-
-def listed_strips(found: Accumulator) -> list[tuple[Any, NDArray[np.int64]]]:
-    """Return the strips of an image, each with the indices among all labels of its own."""
-    every = np.arange(len(found.labels))
-    return [(strip, every[slots]) for strip, slots in zip(found.strips, found.slots, strict=True)]
 
 
 def spans_of(starts: NDArray[np.int64], weight: int) -> list[tuple[int, int]]:
@@ -70,15 +68,8 @@ def spans_of(starts: NDArray[np.int64], weight: int) -> list[tuple[int, int]]:
 
 
 @njit(nogil=True, cache=True)
-def count_runs(runs, slots, counts):
-    """Count the runs, (N, 4), of each label; `slots` maps their slots to labels."""
-    for run in range(runs.shape[0]):
-        counts[slots[runs[run, 3]]] += 1
-
-
-@njit(nogil=True, cache=True)
 def gather_runs(runs, slots, ends, ordered):
-    """Sort the runs of each label into `ordered`, (R, 3).
+    """Sort runs, (N, 4), into `ordered`, (R, 3), by label; `slots` maps their slots to labels.
 
     `ends`, (L,), the end of the known runs of each label, is updated.
     """
@@ -113,9 +104,8 @@ def fill_holes(
     filled = np.empty(len(found.labels), np.int64)
     tall = np.int64(found.sides[-2])
     steps = DEEP if found.layout.rank == 3 else FLAT
-    kernel: Kernel = add_holes
     threads.each(
-        lambda *span: kernel(runs, starts, tall, steps, span, filled), spans_of(starts, RUNS)
+        lambda *span: add_holes(runs, starts, tall, steps, span, filled), spans_of(starts, RUNS)
     )
     return filled
 
@@ -215,20 +205,16 @@ def find_medians(
     `starts` and `runs` are from `sort_runs`; `values` is (P, C).
     """
     kind = values.dtype
-    if kind.kind == "b":
-        values = values.view(np.uint8)
-    elif kind.itemsize > 8 or kind == np.float16:
-        values = values.astype(np.float32 if kind == np.float16 else np.float64)
-    values = np.ascontiguousarray(values.astype(values.dtype.newbyteorder("="), copy=False))
+    values = supported(values)
     pixels = starts_of(runs[:, 2] - runs[:, 1])[starts]
     medians = np.empty((len(found.labels), values.shape[1]))
     columns, flat, whole = np.int64(found.sides[-1]), values.reshape(-1), kind.kind != "f"
-    small = whole and values.itemsize <= 2
-    least = np.int64(np.iinfo(values.dtype).min if small else 0)
-    few = np.int64(FEW if small else values.size)
-    kernel: Kernel = add_medians
+    small = whole and flat.itemsize <= 2
+    least = np.int64(np.iinfo(flat.dtype).min if small else 0)
+    few = np.int64(FEW if small else flat.size)
+    kind_of = (whole, few, least)
     threads.each(
-        lambda *span: kernel(runs, starts, columns, flat, (whole, few, least), span, medians),
+        lambda *span: add_medians(runs, starts, columns, flat, kind_of, span, medians),
         spans_of(pixels, PIXELS),
     )
     if kind == np.float16:  # as in NumPy, the mean of two has the type of the values

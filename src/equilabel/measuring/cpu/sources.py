@@ -39,17 +39,15 @@ class LabelSource:
 
     def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Array) -> None:
         """Compare pixels of some rows with earlier neighbors."""
-        kernel: Kernel = neighbor_bits.compare
-        kernel(self.flat, self.sides[-1], self.shape, steps, first, last, planes)
+        columns = self.sides[-1]
+        neighbor_bits.compare(self.flat, columns, self.shape, steps, first, last, planes)
 
     def list(
         self, planes: Array, left: int, first: int, skip: int, span: Array, runs: Array
     ) -> Any:
         """List the runs of some rows, and return their smallest and largest label."""
         columns = self.sides[-1]
-        kernel: Kernel = run_counts.list_runs
-        ends: tuple[int, int] = kernel(self.flat, columns, span, planes, left, first, skip, runs)
-        return ends
+        return run_counts.list_runs(self.flat, columns, span, planes, left, first, skip, runs)
 
 
 @lru_cache(256)
@@ -92,9 +90,7 @@ class RunSource:
         self, planes: Array, left: int, first: int, skip: int, span: Array, runs: Array
     ) -> Any:
         """List the runs of some rows, and return their smallest and largest label."""
-        kernel: Kernel = run_counts.list_joined
-        ends: tuple[int, int] = kernel(self.table.runs, planes, left, first, skip, runs)
-        return ends
+        return run_counts.list_joined(self.table.runs, planes, left, first, skip, runs)
 
 
 # ---- One strip of rows, from pixels to a table of its labels, and joining the tables of strips
@@ -150,16 +146,11 @@ def list_passes(layout: Layout) -> Passes:
         entries += [(plane_of[tuple(s)], first + k, 1) for k, s in enumerate(layout.steps.tolist())]
     free = 1 + len(steps)
     fills: list[tuple[Kernel, int]] = []
-    deep = layout.rank == 3
-    for group, kernel, count, plus in (
-        ("euler_full", _euler("full", deep), (outlines.FULL_2D, outlines.FULL_3D)[deep],
-         1 + deep),
-        ("euler_face", _euler("face", deep), (outlines.FACE_2D, outlines.FACE_3D)[deep],
-         1 + deep),
-    ):  # fmt: skip
+    for group in ("euler_full", "euler_face"):
         if layout.widths[group]:
+            kernel, count = outlines.EULER[group, layout.rank]
             fills.append((kernel, free))
-            column = layout[group].start
+            column, plus = layout[group].start, layout.rank - 1
             entries += [(free + k, column, 1 if k < plus else -1) for k in range(count)]
             free += count
     outline = 0
@@ -177,11 +168,6 @@ def list_passes(layout: Layout) -> Passes:
             entries += [(free, first + column, weight) for column, weight in kind]
             free += 1
     return Passes(layout, steps, free, np.array(entries, np.int64).reshape(-1, 3), fills, outline)
-
-
-def _euler(kind: str, deep: bool) -> Kernel:
-    kernel: Kernel = getattr(outlines, f"euler_{kind}_{3 if deep else 2}d")
-    return kernel
 
 
 def measure_strip(
@@ -261,12 +247,8 @@ def _add_planes(
         run_counts.add_planes(runs, planes, top, passes.entries, table)
 
 
-def rows_within(
-    sides: tuple[int, ...], box: Sequence[tuple[int, int]] | None
-) -> NDArray[np.bool_] | None:
-    """Return for each row whether it lies inside a box; None without a box."""
-    if box is None:
-        return None
+def rows_within(sides: tuple[int, ...], box: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
+    """Return for each row whether it lies inside a box."""
     inside = np.zeros(sides[:-1], bool)
     inside[tuple(slice(*span) for span in box[:-1])] = True
     return inside.reshape(-1)

@@ -6,65 +6,47 @@ from equilabel.devices.jit import njit
 from equilabel.runs.cpu.run_table import AXES, locate
 
 # ---- Sums of the values under runs
-# A run is a row ``(row, begin, end, slot)`` of int64, as in `run_counts`; values are flat,
-# (pixels * channels,).
+# A run is a row ``(row, begin, end, slot)`` of int64, as in `run_counts`; values, (pixels,), are
+# those of one channel. A kernel is compiled anew for those that are not contiguous.
 
 
 @njit(nogil=True, cache=True)
-def add_values(runs, values, columns, channels, channel, sums, lows, highs):
-    """Add the values of each label in a channel to sums, lows and highs, (labels,); NaN is kept."""
+def add_values(runs, values, columns, sums, lows, highs):
+    """Add the values of each label to sums, lows and highs, (labels,); NaN is kept."""
     for run in range(runs.shape[0]):
-        first = (runs[run, 0] * columns + runs[run, 1]) * channels + channel
-        last = (runs[run, 0] * columns + runs[run, 2]) * channels
+        start = runs[run, 0] * columns
         slot = runs[run, 3]
         total = sums.dtype.type(0)
         least = lows[slot]
         most = highs[slot]
         odd = least
-        if channels == 1:  # a loop with steps of 1 is vectorized
-            for element in range(first, last):
-                value = values[element]
-                total += value
-                least = min(least, value)
-                most = max(most, value)
-                odd = value if value != value else odd
-        else:
-            for element in range(first, last, channels):
-                value = values[element]
-                total += value
-                least = min(least, value)
-                most = max(most, value)
-                odd = value if value != value else odd
+        for pixel in range(start + runs[run, 1], start + runs[run, 2]):
+            value = values[pixel]
+            total += value
+            least = min(least, value)
+            most = max(most, value)
+            odd = value if value != value else odd
         sums[slot] += total
         lows[slot] = least if odd == odd else odd
         highs[slot] = most if odd == odd else odd
 
 
 @njit(nogil=True, cache=True)
-def add_small_values(runs, values, columns, channels, channel, sums, lows, highs, squares):
+def add_small_values(runs, values, columns, sums, lows, highs, squares):
     """Do as `add_values` for integers of up to 16 bits, and sum their squares exactly, too."""
     for run in range(runs.shape[0]):
-        first = (runs[run, 0] * columns + runs[run, 1]) * channels + channel
-        last = (runs[run, 0] * columns + runs[run, 2]) * channels
+        start = runs[run, 0] * columns
         slot = runs[run, 3]
         total = np.int64(0)
         square = np.int64(0)
         least = lows[slot]
         most = highs[slot]
-        if channels == 1:
-            for element in range(first, last):
-                value = values[element]
-                total += value
-                square += np.int64(value) * np.int64(value)
-                least = min(least, value)
-                most = max(most, value)
-        else:
-            for element in range(first, last, channels):
-                value = values[element]
-                total += value
-                square += np.int64(value) * np.int64(value)
-                least = min(least, value)
-                most = max(most, value)
+        for pixel in range(start + runs[run, 1], start + runs[run, 2]):
+            value = values[pixel]
+            total += value
+            square += np.int64(value) * np.int64(value)
+            least = min(least, value)
+            most = max(most, value)
         sums[slot] += total
         squares[slot] += square
         lows[slot] = least
@@ -72,7 +54,7 @@ def add_small_values(runs, values, columns, channels, channel, sums, lows, highs
 
 
 @njit(nogil=True, cache=True)
-def add_squares(runs, values, columns, channels, channel, centers, squares):
+def add_squares(runs, values, columns, centers, squares):
     """Add the squared distances of values from the center of their label."""
     for run in range(runs.shape[0]):
         start = runs[run, 0] * columns
@@ -80,7 +62,7 @@ def add_squares(runs, values, columns, channels, channel, centers, squares):
         center = centers[slot]
         total = 0.0
         for x in range(runs[run, 1], runs[run, 2]):
-            distance = values[(start + x) * channels + channel] - center
+            distance = values[start + x] - center
             total += distance * distance
         squares[slot] += total
 
@@ -112,7 +94,7 @@ def add_powers(runs, shape, rank, centers, powers):
 
 
 @njit(nogil=True, cache=True)
-def add_weighted(runs, values, columns, channels, channel, shape, rank, centers, powers):
+def add_weighted(runs, values, columns, shape, rank, centers, powers):
     """Add as `add_powers` does, each pixel weighted by its value."""
     position = np.empty(AXES, np.int64)
     leading = AXES + 1 - rank
@@ -126,7 +108,7 @@ def add_weighted(runs, values, columns, channels, channel, shape, rank, centers,
         second = 0.0
         third = 0.0
         for x in range(runs[run, 1], runs[run, 2]):
-            value = float(values[(start + x) * channels + channel])
+            value = float(values[start + x])
             distance = x - centers[slot, rank - 1]
             zeroth += value
             value *= distance

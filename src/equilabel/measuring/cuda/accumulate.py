@@ -10,7 +10,14 @@ from equilabel.devices.cuda.kernels import Kernel, kernel, launch
 from equilabel.devices.cuda.transfers import download, upload
 from equilabel.measuring.layout import Layout
 
-from .sources import LabelSource, RunSource, columns_of_warps, describe, is_gray
+from .sources import (
+    LabelSource,
+    RunSource,
+    columns_of_warps,
+    describe,
+    is_gray,
+    type_name,
+)
 
 # ---- Tables with a row for each label: from the device to the host, and back
 
@@ -126,7 +133,7 @@ class Accumulator:
             self._launch(
                 kernel(
                     "measuring/cuda/intensity",
-                    f"add_squares<{_name(self._flat)}, {_name(values)}>",
+                    f"add_squares<{type_name(self._flat)}, {type_name(values)}>",
                 ),
                 values[:, channel], values.shape[1], around, scale, table,
             )  # fmt: skip
@@ -160,7 +167,7 @@ class Accumulator:
         around = self._slots.spread(np.where(finite[:, None], centers, 0.0))
         shifts = self._slots.spread(scales)
         weights = self._flat if values is None else values[:, channel]
-        types = f"{_name(self._flat)}, {_name(weights)}, {rank}"
+        types = f"{type_name(self._flat)}, {type_name(weights)}, {rank}"
         weighted = "false" if values is None else "true"
         self._launch(
             kernel("measuring/cuda/intensity", f"add_powers<{types}, {weighted}>"),
@@ -197,7 +204,10 @@ class Accumulator:
     ) -> tuple[np.ndarray, ...]:
         table = cupy.zeros((self._count, 4), np.uint64)
         self._launch(
-            kernel("measuring/cuda/intensity", f"add_values<{_name(self._flat)}, {_name(values)}>"),
+            kernel(
+                "measuring/cuda/intensity",
+                f"add_values<{type_name(self._flat)}, {type_name(values)}>",
+            ),
             values[:, channel], values.shape[1], scale, table,
         )  # fmt: skip
         found = self._slots.fetch(table)
@@ -252,10 +262,6 @@ def _greatest(values: Array) -> float:
 def _log(greatest: float) -> int:
     """Return the number of bits before the point; negative for small numbers."""
     return ceil(log2(greatest)) if greatest > 0 else 0
-
-
-def _name(array: Array) -> str:
-    return str(array.dtype.str[1:])
 
 
 def _from_key(keys: np.ndarray, dtype: np.dtype) -> np.ndarray:

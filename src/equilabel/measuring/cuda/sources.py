@@ -103,10 +103,13 @@ def find_counting(
     """
     name, grays = under
     if name == "Nothing" and take_quads(sides, layout):
-        fours = has_fours(sides[-1], address, int(labels[1:]))
-        types = quad_types(labels, layout, fours=fours, sizes=sizes)
-        function = kernel("measuring/cuda/accumulate_quads", f"count_quads<{types}>")
-        return function, describe_quads(sides, layout), warps_beside(sides[-1])
+        # Four labels of a row can be read at once if all rows are aligned.
+        fours = sides[-1] % QUAD == 0 and address % min(16, QUAD * int(labels[1:])) == 0
+        what = 0 if sizes else 2 if layout.seconds else 1
+        types = f"{labels}, {what}, {str(fours).lower()}"
+        beside = warps_beside(sides[-1])
+        image = describe(sides, layout, STRIP * (MEASURERS // 32 // beside), WIDE * beside)
+        return kernel("measuring/cuda/accumulate_quads", f"count_quads<{types}>"), image, beside
     kinds, deep = kinds_of(layout)
     words = 8 if deep else words_of(sides)
     function = kernel(
@@ -127,26 +130,6 @@ def warps_beside(columns: int) -> int:
     while beside < BESIDE and WIDE * beside < columns:
         beside *= 2
     return beside
-
-
-def describe_quads(sides: tuple[int, ...], layout: Layout) -> Described:
-    """Return strips in which a lane takes `STRIP` rows of four pixels."""
-    beside = warps_beside(sides[-1])
-    return describe(sides, layout, STRIP * (MEASURERS // 32 // beside), WIDE * beside)
-
-
-def has_fours(columns: int, address: int, size: int) -> bool:
-    """Return whether four labels of a row can be read at once, wherever they begin."""
-    return columns % QUAD == 0 and address % min(16, QUAD * size) == 0
-
-
-def quad_types(labels: str, layout: Layout, *, fours: bool, sizes: bool = False) -> str:
-    """Return the template arguments of `count_quads`; `sizes` counts pixels only.
-
-    `fours` tells whether four labels of a row can be read at once.
-    """
-    what = 0 if sizes else 2 if layout.seconds else 1
-    return f"{labels}, {what}, {str(fours).lower()}"
 
 
 # ---- What is measured: an image of labels, or a table of labeled runs
@@ -172,7 +155,7 @@ class LabelSource:
     def __init__(self, labels: Array) -> None:
         self.sides = labels.shape
         self.flat, self.slots, self.ids = _place(labels.reshape(-1))
-        self.kind = _name(self.flat)
+        self.kind = type_name(self.flat)
 
     @classmethod
     def guessed(cls, labels: Array, slots: int) -> "LabelSource":
@@ -218,7 +201,7 @@ class LabelSource:
     def add_gray(self, layout: Layout, values: Array, table: Array) -> None:
         """Add one value of a small type for each pixel to a table of 4 columns, or its address."""
         if self.flat.size:
-            types = f"{self.kind}, {words_of(self.sides)}, {_name(values)}"
+            types = f"{self.kind}, {words_of(self.sides)}, {type_name(values)}"
             _measure(
                 kernel("measuring/cuda/accumulate", f"value_labels<{types}>"),
                 describe(self.sides, layout, STRIP, 32 * words_of(self.sides)),
@@ -288,7 +271,7 @@ class RunSource:
     def add_gray(self, layout: Layout, values: Array, table: Array) -> None:
         """Add one value of a small type for each pixel to a table of 4 columns, or its address."""
         function = kernel(
-            "measuring/cuda/accumulate_runs", f"value_runs<{self._types}, {_name(values)}>"
+            "measuring/cuda/accumulate_runs", f"value_runs<{self._types}, {type_name(values)}>"
         )
         aligned = _aligned(values, self.sides)
         self._measure(function, self._describe(layout, 8), values, aligned, table)
@@ -348,5 +331,6 @@ def _aligned(values: Array, sides: tuple[int, ...]) -> bool:
     return bool(values.data.ptr % 16 == 0 and sides[-1] * values.itemsize % 16 == 0)
 
 
-def _name(array: Array) -> str:
+def type_name(array: Array) -> str:
+    """Return the type of an array as a template argument."""
     return str(array.dtype.str[1:])

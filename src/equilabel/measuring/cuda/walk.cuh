@@ -248,19 +248,6 @@ struct Plane {
     {
         return __funnelshift_r(at(row, place), at(row, place + 1), 1);
     }
-
-    // The same for pixels that are set in another plane, too.
-    __device__ unsigned left(const Plane& other, int row, int place) const
-    {
-        return __funnelshift_l(at(row, place - 1) & other.at(row, place - 1),
-                               at(row, place) & other.at(row, place), 1);
-    }
-
-    __device__ unsigned right(const Plane& other, int row, int place) const
-    {
-        return __funnelshift_r(at(row, place) & other.at(row, place),
-                               at(row, place + 1) & other.at(row, place + 1), 1);
-    }
 };
 
 // A stretch of ones in a word, with one label.
