@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equilabel import binarize, label
-from equilabel.labeling import at_once as known
+from equilabel.labeling import remembered as known
 from equilabel.samples import blobs, percolation, spiral
 from resets import check_reset
 

@@ -17,7 +17,7 @@ import pytest
 import equilabel
 from equilabel.cli import main
 from equilabel.devices import cache, jit
-from equilabel.labeling import at_once
+from equilabel.labeling import remembered
 from equilabel.runs.cpu import serial as serial_runs
 from equilabel.runs.cpu import small_images as single_call
 from references import expected_labels
@@ -96,7 +96,7 @@ def test_small_images_have_the_same_labels_before_and_after_the_single_call(monk
     monkeypatch.setattr(serial_runs, "PATIENCE", 1)
     monkeypatch.setattr(serial_runs, "_left", {})
     monkeypatch.setattr(serial_runs, "is_kept", lambda *_: False)
-    monkeypatch.setattr(at_once, "_known", {})
+    remembered.forget()
     single_call.single_call.cache_clear()
     one, two = np.eye(40, 70, dtype=np.uint8), np.tri(40, 70, dtype=np.uint8)
     room = np.empty(4 * one.size + 1, np.uint8)[1:]

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from equilabel.arguments import check_flag
 from equilabel.measuring import make_request
 
-from .at_once import label_at_once
 from .checks import NO_OPTIONS, check_apart, columns_of, make_problem, problem_of
 from .execute import solve
 from .graphs import label_graph
 from .measure import measure
+from .paths import path_of
+from .remembered import label_again
 from .report import Report
 
 if TYPE_CHECKING:
@@ -246,7 +247,7 @@ def label(
         report = check_flag("report", report)  # type: ignore[unreachable]
     plain = properties is None and periodic is False and not (options or report)
     if plain and type(method) is type(device) is str and method == device == "auto":
-        known = label_at_once(label_image, background, connectivity, stacked, out, return_num)
+        known = label_again(label_image, background, connectivity, stacked, out, return_num)
         if known is not None:
             return known if return_num else known[0]
     problem = make_problem(
@@ -285,5 +286,7 @@ def label(
     if request is not None:
         answer.append(request.table(found.counts, labels))
     if report:
-        answer.append(Report(problem.method.name, problem.device, found.rounds, found.calls or {}))
+        path = path_of(problem._replace(reported=False)).name
+        told = problem.method.name, problem.device, found.rounds, found.calls or {}
+        answer.append(Report(*told, path))
     return tuple(answer)

@@ -24,12 +24,16 @@ class Report(NamedTuple):
         and the page on methods; 1 for methods without iteration.
     passes : dict of str to int
         How often each pass was called, by name. A pass is one kernel on a GPU, in a few cases more.
+    path : str
+        Path that such an image takes without a report, see the page on the architecture; with one,
+        the default method takes pass after pass, so that these can be counted. Empty for graphs.
     """
 
     method: str
     device: str
     rounds: int
     passes: dict[str, int]
+    path: str = ""
 
 
 class CountedPasses:

@@ -12,15 +12,13 @@ from equilabel.devices import threads
 from . import bonds, boundaries, numbering, packing, painting, unions
 from .packing import ABOVE, BELOW, UP_TO, is_whole
 from .run_table import RunTable
-from .small_images import UNSIGNED, single_call
+from .small_images import UNSIGNED
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from equilabel.array_types import Array, HostArray
     from equilabel.devices.jit import Kernel
     from equilabel.domains.bonds import Bonds
-    from equilabel.domains.grid import Foreground, Grid
+    from equilabel.domains.grid import Grid
 
 TAKES_ROOM = False  # `pack` does not need the memory of the labels
 MANY = 2**17  # runs from which it is worth testing whether there is a single component
@@ -50,27 +48,6 @@ def pack(domain: Grid | Bonds, room: Array = None) -> RunTable:
         return _runs_of_values(grid, table, pixels, value, bounded)
     table.whole = not values or all(is_whole(value) for value in met)
     return table
-
-
-def label_at_once(
-    image: HostArray,
-    foreground: Foreground,
-    connectivity: int,
-    stacked: bool,
-    out: HostArray | None = None,
-) -> tuple[NDArray[np.int32], int] | None:
-    """Label a small image in a single compiled call, without a table of runs.
-
-    `image` is not empty; `out` is C-contiguous and shares no memory with it (not checked). Returns
-    int32 labels and their number, which is -1 if values that tell components apart are not all
-    whole. Returns None if the image is large enough for several threads or compared with a level,
-    or if the call would have to be compiled first (see `is_worth_compiling`): the caller takes the
-    other passes.
-    """
-    if image.size >= 2 * threads.WEIGHT or foreground.compare in COMPARES:
-        return None
-    call = single_call(image.shape, image.dtype, foreground, connectivity, stacked)
-    return call.label(image, out)
 
 
 def unite(table: RunTable) -> None:

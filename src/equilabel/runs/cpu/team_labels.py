@@ -16,7 +16,7 @@ from equilabel.devices.cpu.atomics import read
 from equilabel.devices.cpu.bits import smaller
 from equilabel.devices.jit import BORROWING, called, is_kept, njit
 
-from . import numbering, packing, painting, passes, team, unions
+from . import numbering, packing, painting, team, unions
 from .run_table import SLACK, RunTable
 from .team import (
     BEGIN,
@@ -284,21 +284,25 @@ PATIENCE = 20  # calls after which compiling is worth the time
 _left = PATIENCE
 
 
-def label_in_team(grid: Grid, room: Callable[[], tuple[HostArray, bool]]) -> int | None:
-    """Label an image that is not empty, and return the number of components.
+def is_team(size: int) -> bool:
+    """Return whether there are threads enough for a team, for an image of so many pixels."""
+    posix = hasattr(os, "fork")  # others have no `usleep` for `team.sleep`
+    return posix and _members(size) >= FEWEST
 
-    `room` returns a flat array of int32 for the labels, and whether it holds zeros. Returns None if
-    a team does not support the image or is not faster: few threads, several values, or not of
-    bytes.
+
+def _members(size: int) -> int:
+    return min(threads.available(), size // threads.WEIGHT)
+
+
+def label_in_team(grid: Grid, room: Callable[[], tuple[HostArray, bool]]) -> int | None:
+    """Label an image for which `is_team`, and return the number of components.
+
+    The image is C-contiguous, of bytes, not empty, and not compared with a level. `room` returns a
+    flat array of int32 for the labels, and whether it holds zeros. Returns None if a team is not
+    faster: of images of few rows, or of several values.
     """
     image, (compare, level, values) = grid.pixels, grid.foreground
-    if not hasattr(os, "fork"):  # not POSIX: no `usleep` for `team.sleep`
-        return None
-    helpers = min(threads.available(), image.size // threads.WEIGHT) - 1
-    if helpers + 1 < FEWEST or compare in passes.COMPARES or grid.periodic:
-        return None
-    if image.itemsize > 1 or not image.flags.c_contiguous or image.size > np.iinfo("i4").max:
-        return None
+    helpers = _members(image.size) - 1
     table = RunTable.of_grid(grid, grid.block)
     if table.blocks // table.slab < FEWEST or not _is_ready():
         return None

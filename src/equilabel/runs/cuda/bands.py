@@ -83,6 +83,20 @@ def cut(shape: tuple[int, ...], multiprocessors: int, shared: int) -> Cut | None
     return None
 
 
+def fits(shape: tuple[int, ...]) -> bool:
+    """Return whether the current device runs all bands of an image at the same time."""
+    limits = _limits(cupy.cuda.runtime.getDevice())
+    return len(shape) in (2, 3) and cut(shape, *limits) is not None
+
+
+@lru_cache(16)
+def _limits(device: int) -> tuple[int, int]:
+    """Return the most bands of a device, and bytes of shared memory for each."""
+    attribute = cupy.cuda.runtime.deviceGetAttribute
+    most = attribute(MULTIPROCESSORS, device) if attribute(COOPERATIVE, device) else 1
+    return most, attribute(SHARED, device) - STATIC
+
+
 def labeler_for(
     image: Array,
     foreground: Foreground,
@@ -95,7 +109,7 @@ def labeler_for(
     `shape` is that of the image, possibly with more axes of length 1.
     """
     device = cupy.cuda.runtime.getDevice()
-    if image.data.device_id != device or image.ndim not in (2, 3) or stacked or foreground.values:
+    if image.data.device_id != device or stacked or foreground.values or not fits(image.shape):
         return None
     kind = image.shape, image.dtype, foreground, connectivity
     try:
@@ -120,9 +134,7 @@ def prepare_bands(
     run at the same time, because they wait for each other.
     """
     width, deep = shape[-1], len(shape) == 3
-    attribute = cupy.cuda.runtime.deviceGetAttribute
-    shared = attribute(SHARED, device) - STATIC
-    most = attribute(MULTIPROCESSORS, device) if attribute(COOPERATIVE, device) else 1
+    most, shared = _limits(device)
     found = cut(shape, most, shared)
     if found is None:
         return None

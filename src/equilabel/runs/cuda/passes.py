@@ -9,7 +9,6 @@ import cupy
 import numpy as np
 
 from . import boundaries
-from .bands import labeler_for
 from .bonds import prepare_bonds
 from .jobs import JOB, Work, prepare
 from .labeler import FAILURES, Count, can_receive
@@ -60,7 +59,7 @@ class RunTable:
         self.work.start(number, self.stream, self.arguments)
 
 
-def label_at_once(
+def label_tiles(
     image: Array,
     foreground: Foreground,
     connectivity: int,
@@ -73,11 +72,6 @@ def label_at_once(
     number. Returns None for an unsupported image and if anything fails: the caller takes the passes
     one by one, which report errors.
     """
-    labeler = labeler_for(image, foreground, connectivity, stacked, image.shape)
-    if labeler is not None:
-        found = labeler(image, out)
-        if found is not None:
-            return found
     device, dtype = cupy.cuda.runtime.getDevice(), image.dtype
     if (
         image.size >= 2**31
