@@ -1,4 +1,4 @@
-"""What arguments have to be: checks that all public functions share, and what they say."""
+"""Checks of arguments that all public functions share, with their error messages."""
 
 from __future__ import annotations
 
@@ -19,21 +19,19 @@ if TYPE_CHECKING:
     from .array_types import Array
 
 MOST = 300  # characters of a value in a message
-TINY = 5e-324  # the least number above 0
-LONGEST_PATH, LONGEST_NAME = 4095, 255  # bytes, of Linux
+TINY = 5e-324  # the smallest number above 0
+LONGEST_PATH, LONGEST_NAME = 4095, 255  # bytes, limits of Linux
 
 
 def shown(value: object) -> str:
-    """Return a value as text for a message, cut if it is long.
+    """Return a value as text for a message, truncated if it is long.
 
-    Examples
-    --------
     >>> shown("otsu"), len(shown("otsu" * 999)), shown(10**5000)
     ("'otsu'", 300, 'a value of type int')
     """
     try:
         text = repr(value)
-    except Exception:  # of anybody's class; and Python writes no integers of many digits
+    except Exception:  # of any class; Python also refuses to print integers of many digits
         return f"a value of type {type(value).__name__}"
     return text if len(text) <= MOST else f"{text[: MOST - 3]}..."
 
@@ -41,8 +39,6 @@ def shown(value: object) -> str:
 def check_whole(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
     """Return a whole number within limits, or raise TypeError or ValueError.
 
-    Examples
-    --------
     >>> check_whole("q", np.uint8(2), 2, 256)
     2
     """
@@ -69,10 +65,8 @@ def check_number(
     rule: str = "",
     remedy: str = "",
 ) -> float:
-    """Return a number within limits as a float, or raise TypeError or ValueError; NaN is none.
+    """Return a number within limits as a float, or raise TypeError or ValueError (also for NaN).
 
-    Examples
-    --------
     >>> check_number("open_probability", np.float16(0.5), 0, 1)
     0.5
     """
@@ -96,7 +90,7 @@ def check_number(
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """Return what is true or false, 1 or 0, as a bool; raise TypeError if it is neither."""
+    """Return True, False, 1 or 0 as a bool; raise TypeError for other values."""
     if isinstance(value, (bool, np.bool_)) or (type(value) is int and value in (0, 1)):
         return bool(value)
     message = f"{name} must be True or False; got {shown(value)}."
@@ -104,7 +98,7 @@ def check_flag(name: str, value: Any) -> bool:
 
 
 def check_flags(**given: Any) -> list[bool]:
-    """Return several of them, in their order, by the names of their parameters."""
+    """Return several flags as bools, in their order; the keywords are the names of parameters."""
     return [check_flag(name, value) for name, value in given.items()]
 
 
@@ -119,10 +113,8 @@ def check_text(name: str, value: Any) -> str:
 def check_choice(
     name: str, word: Any, choices: Iterable[str], kinds: str = "one of", remedy: str = ""
 ) -> str:
-    """Return one of some words; raise ValueError, which suggests a word like it, for another.
+    """Return one of some words; raise ValueError with a similar word otherwise.
 
-    Examples
-    --------
     >>> check_choice("order", "standart", ("standard", "any"))
     Traceback (most recent call last):
     ...
@@ -138,7 +130,7 @@ def check_choice(
 
 
 def check_callable(name: str, function: Any) -> Any:
-    """Return something that can be called, or None; raise TypeError for the rest."""
+    """Return a callable or None; raise TypeError for other values."""
     if function is not None and not callable(function):
         message = f"{name} must be a function, or None; got {shown(function)}."
         raise TypeError(message)
@@ -146,7 +138,7 @@ def check_callable(name: str, function: Any) -> Any:
 
 
 def check_path(name: str, path: Any) -> Path:
-    """Return a path that a file system can have, or raise TypeError or ValueError."""
+    """Return a path that is valid in a file system, or raise TypeError or ValueError."""
     if not isinstance(path, (str, Path)):
         message = f"{name} must be a path; got {shown(path)}."
         raise TypeError(message)
@@ -165,12 +157,12 @@ def check_path(name: str, path: Any) -> Path:
 
 
 def is_sequence(value: object) -> bool:
-    """Return whether a value is several, as a list, a tuple or an array of one axis."""
+    """Return whether a value is a list, a tuple or a one-dimensional array."""
     return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1)
 
 
 def check_names(name: str, names: Any) -> tuple[str, ...]:
-    """Return one name or several as a tuple, or raise TypeError if they are no names."""
+    """Return one name or several names as a tuple, or raise TypeError."""
     if isinstance(names, str):
         return (names,)
     found = check_sequence(name, names, "names")
@@ -181,18 +173,18 @@ def check_names(name: str, names: Any) -> tuple[str, ...]:
 
 
 def check_sequence(name: str, values: Any, kinds: str = "a sequence") -> tuple[Any, ...]:
-    """Return the elements of something that can be iterated, or raise TypeError."""
+    """Return the elements of an iterable other than text as a tuple, or raise TypeError."""
     try:
         if not isinstance(values, (str, bytes, bytearray)):
             return tuple(values)
-    except (TypeError, NotImplementedError):  # the latter of sparse arrays
+    except (TypeError, NotImplementedError):  # the latter from sparse arrays
         pass
     message = f"{name} must be {kinds}; got {shown(values)}."
     raise TypeError(message)
 
 
 def check_mapping(name: str, values: Any) -> dict[str, Any]:
-    """Return a mapping of names to values as a dict, or raise TypeError."""
+    """Return a mapping from names to values as a dict, or raise TypeError."""
     if not isinstance(values, Mapping) or not all(isinstance(key, str) for key in values):
         message = f"{name} must map names to values; got {shown(values)}."
         raise TypeError(message)
@@ -212,9 +204,9 @@ def check_shape(
 
 
 def as_host_array(name: str, values: Any) -> Array:
-    """Return anything like an array as one of NumPy, or raise TypeError or ValueError."""
+    """Return anything similar to an array as a NumPy array, or raise TypeError or ValueError."""
     try:
         return np.asarray(values)
-    except (TypeError, ValueError) as error:  # such as lists of different lengths
+    except (TypeError, ValueError) as error:  # e.g. lists of different lengths
         message = f"{name} must be an array, or what NumPy can make one of; got {shown(values)}."
         raise type(error)(message) from None

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 from numpy.typing import NDArray
 
 Array: TypeAlias = Any
-"""An array of NumPy, or of CuPy, whose types are known only where CuPy is installed."""
+"""An array of NumPy or CuPy; the types of CuPy are known only if it is installed."""
 
 HostArray: TypeAlias = NDArray[Any]
-"""An array of NumPy, with elements of any type."""
+"""A NumPy array with elements of any type."""

@@ -1,4 +1,4 @@
-"""Arrays of bool whose bytes may be neither 0 nor 1, as those of a view of other bytes are."""
+"""Normalize arrays of bool whose bytes are neither 0 nor 1, such as views of other arrays."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 def normalize_bools(array: Array) -> Array:
-    """Return an array that has no other bools than bytes of 0 and 1.
+    """Return an array of bool whose bytes are 0 or 1; other types are returned unchanged.
 
-    NumPy takes every byte but 0 for True, and Pillow makes 255 of white: kernels that add up such
-    bytes, or compare them, need 1. Arrays of other types, and those of NumPy that have no other
-    bytes, are returned as they are; on a GPU bools are copied, as to look at them first would wait.
+    NumPy treats every nonzero byte as True, and Pillow stores 255 for white, but kernels that add
+    or compare bytes need 1. A NumPy array that is already normalized is returned as it is. On a
+    GPU, bools are always copied, because checking them first would wait for the GPU.
     """
     if array.dtype != np.bool_:
         return array

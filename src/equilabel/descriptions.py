@@ -1,4 +1,4 @@
-"""What the command line and the forms of napari say of `segment`: arguments, steps, gray values."""
+"""Texts about `segment` for the command line and the forms: arguments, steps, gray values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DESCRIPTIONS = {
     "method": "Labeling algorithm: all give the same labels. 'auto' is the fastest.",
     "device": "Device that computes. 'auto' is the fastest that can be used.",
 }
-"""A sentence or two for each argument; "depth" is what `split` is if it is a length."""
+"""One or two sentences for each argument; "depth" is `split` if it is a length."""
 
 STEPS = {
     "read": "reading the image",
@@ -55,14 +55,12 @@ STEPS = {
     "write": "writing labels",
     "shrink": "writing lower resolutions",
 }
-"""What is done in the steps that `segment`, `label_chunked` and `segment_chunked` report."""
+"""Names of the steps that `segment`, `label_chunked` and `segment_chunked` report, as text."""
 
 
 def describe_values(pixels: HostArray) -> str:
-    """Say why no threshold can find objects among some gray values; empty if one can.
+    """Return why no threshold can find objects in pixels with these gray values; "" if one can.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> describe_values(np.full((3, 3), np.nan))
     'All pixels are NaN or infinite: there is nothing to find.'

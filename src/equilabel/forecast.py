@@ -1,4 +1,4 @@
-"""How much memory `segment` and `segment_chunked` take at most, by their arguments."""
+"""Forecast the memory that `segment` and `segment_chunked` take at most, from their arguments."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Most bytes per pixel beside the image itself, measured on images of 16 million pixels.
+# Bytes per pixel at most, besides the image, measured on images of 16 million pixels.
 LABELED = 8
-STEPS = {  # of `segment`, where they are asked for
+STEPS = {  # of `segment`, if requested
     "sigma": 4,
     "background": 4,
     "opening": 7,
@@ -21,30 +21,18 @@ STEPS = {  # of `segment`, where they are asked for
     "split": 100,
 }
 LOCAL, METHODS, BALL = 4, 12, 36
-BLOCK, SMOOTHED = 24, 16  # bytes for an element of a block; more where it is filtered
-FILTERS = ("sigma", "background", "opening", "closing")  # which look at what lies around a pixel
-BASE, BALLS = 8_000_000, 60_000_000  # of any image; where it is opened or closed
-SHARED = ({"opening", "closing"}, {"min_size", "max_size", "exclude_border"})  # memory used again
+BLOCK, SMOOTHED = 24, 16  # bytes per element of a block; additional ones if it is filtered
+FILTERS = ("sigma", "background", "opening", "closing")  # which use neighbors of a pixel
+BASE, BALLS = 8_000_000, 60_000_000  # of any image; additional ones for opening or closing
+SHARED = ({"opening", "closing"}, {"min_size", "max_size", "exclude_border"})  # share memory
 NOTHING = (None, False, 0, 0.0, "0", "0px")
 
 
 def of_pixels(given: Mapping[str, Any], each: int = LABELED) -> tuple[int, int]:
-    """Return the bytes that `segment` takes beside the image.
+    """Return the bytes that `segment` takes besides the image: a constant, and bytes per pixel.
 
-    Parameters
-    ----------
-    given : mapping of str to object
-        Its arguments.
-    each : int
-        Bytes for a pixel, if no step is asked for.
+    `given` are its arguments; `each` is the number of bytes per pixel without optional steps.
 
-    Returns
-    -------
-    base, each : int
-        For any image, and for each pixel.
-
-    Examples
-    --------
     >>> of_pixels({}), of_pixels({"sigma": 2, "split": True})
     ((8000000, 8), (8000000, 112))
     """
@@ -59,22 +47,10 @@ def of_pixels(given: Mapping[str, Any], each: int = LABELED) -> tuple[int, int]:
 
 
 def of_elements(given: Mapping[str, Any], bytes_each: int) -> tuple[int, int]:
-    """Return the bytes that `segment_chunked` takes.
+    """Return the bytes that `segment_chunked` takes: a constant, and per element of current blocks.
 
-    Parameters
-    ----------
-    given : mapping of str to object
-        Its arguments.
-    bytes_each : int
-        Of an element of the image, with all of its channels.
+    `given` are its arguments; `bytes_each` is the size of an element with all its channels.
 
-    Returns
-    -------
-    base, each : int
-        For any image, and for each element of a block in work.
-
-    Examples
-    --------
     >>> of_elements({"sigma": "2px"}, 2)
     (8000000, 44)
     """

@@ -41,14 +41,14 @@ class GoneError(Exception):
 
 @dataclass(frozen=True)
 class Assignment:
-    """What all images of a run share."""
+    """Common settings of all images of a run."""
 
     options: Options
     provenance: Provenance
     folder: Path  # where the command was started: paths of images may be relative to it
     place: Path  # folder for unfinished files
     mark: str  # content of the file `MARK` in `place`
-    threads: int  # of the Dask workers: images at once on a machine, at most
+    threads: int  # of all Dask workers: most images at once on a machine
     limit: float | None = None  # seconds after which work on an image is stopped
 
     def seen(self) -> bool:

@@ -1,8 +1,8 @@
-"""Lengths and sizes, given in pixels or with a unit, as numbers of pixels.
+"""Convert lengths and sizes, given in pixels or with a unit, to numbers of pixels.
 
-A plain number counts pixels; text may name a unit: "2", "2px", "0.3um", "5 µm²". Lengths are those
-along an axis, such as the width of a Gaussian. Sizes are what an object has: pixels, or an area of
-an image of two axes and a volume of one of three. Physical ones need the pixel size and its unit.
+A plain number counts pixels; text may name a unit: "2", "2px", "0.3um", "5 µm²". A length is
+measured along an axis, such as the width of a Gaussian; a size is that of an object, an area (2D)
+or a volume (3D). Both need the pixel size if they have a unit.
 """
 
 from .blur import questions_asked, wide_blur, without_questions

@@ -1,4 +1,4 @@
-"""Gaussians that are so wide that a person should be asked whether that is meant."""
+"""Detect Gaussians that are probably wider than the user intended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# A blur is questioned if its full width at half maximum exceeds this share of the image.
+# Full width at half maximum in standard deviations; above this share of the image it is wide.
 FULL_WIDTH, WIDE_SHARE = 2.355, 0.1
 NEVER_WIDE = 2.0  # pixels, however small the image
 
@@ -18,9 +18,9 @@ _asking = ContextVar("asking", default=True)
 
 @contextmanager
 def without_questions() -> Iterator[None]:
-    """Leave out warnings of wide blurs, in this thread alone: the caller asks in its own way.
+    """Disable warnings about wide blurs in this thread, because the caller asks the user itself.
 
-    Filters of `warnings` would be those of all threads.
+    Filters of `warnings` would affect all threads.
     """
     token = _asking.set(False)
     try:
@@ -30,29 +30,18 @@ def without_questions() -> Iterator[None]:
 
 
 def questions_asked() -> bool:
-    """Return whether wide blurs are warned of."""
+    """Return whether warnings about wide blurs are enabled."""
     return _asking.get()
 
 
 def wide_blur(widths: Sequence[float], shape: Sequence[int]) -> tuple[float, int, int] | None:
-    """Find an axis along which a Gaussian blurs objects together, rather than noise.
+    """Return the first axis along which a Gaussian blurs objects together, not only noise.
 
-    Parameters
-    ----------
-    widths : sequence of float
-        Its standard deviation along each axis, in pixels.
-    shape : sequence of int
-        Of the image.
+    `widths` are its standard deviations along the axes of `shape`, in pixels. Returns standard
+    deviation, full width at half maximum and length of that axis, if the full width is more than a
+    tenth of the length; None if there is no such axis. Up to `NEVER_WIDE` pixels are never too
+    wide.
 
-    Returns
-    -------
-    width, blur, side : float, int, int or None
-        Standard deviation, full width at half maximum and length of the image along the first
-        axis where the full width is more than a tenth of the image; None where it is not. Up to
-        2 pixels are never too many.
-
-    Examples
-    --------
     >>> wide_blur((39, 39), (512, 512)), wide_blur((2, 2), (512, 512))
     ((39, 92, 512), None)
     """

@@ -1,4 +1,4 @@
-"""Units of quantities that follow from lengths: areas, volumes, moments."""
+"""Units of quantities derived from lengths: areas, volumes, moments."""
 
 from __future__ import annotations
 
@@ -14,19 +14,10 @@ POWERS = {1: "", 2: "²", 3: "³"}
 def derived_unit(kind: str, rank: int, unit: str, indices: Sequence[str] = ()) -> str:
     """Return the unit of a column of a table.
 
-    Parameters
-    ----------
-    kind : str
-        What it measures, as `equilabel.measuring.property.Property.unit` says it.
-    rank : int
-        Number of spatial axes.
-    unit : str
-        Of lengths; empty if it is not known.
-    indices : sequence of str
-        Of the column: of a moment, the power of each coordinate.
+    `kind` is that of `equilabel.measuring.property.Property.unit`, `rank` the number of spatial
+    axes, `unit` that of lengths ("" if unknown), and `indices` are those of the column: for a
+    moment, the power of each coordinate.
 
-    Examples
-    --------
     >>> derived_unit("size", 2, "µm"), derived_unit("size", 3, "µm"), derived_unit("radian", 2, "")
     ('µm²', 'µm³', 'rad')
     """

@@ -1,4 +1,4 @@
-"""Lengths and sizes as a person reads them: in a unit, beside what they come to in pixels."""
+"""Lengths and sizes as text: in a unit, and in pixels."""
 
 from __future__ import annotations
 
@@ -10,18 +10,11 @@ if TYPE_CHECKING:
 
 
 def pixel_of(kind: str, spacing: Sequence[float]) -> float:
-    """Return what a pixel counts for a kind of length or size, in the unit of the pixel size.
+    """Return the size of a pixel for a kind of length or size, in the unit of `spacing`.
 
-    Parameters
-    ----------
-    kind : {"radius", "block", "depth", "size"}
-        A pixel along the last axis for a radius or the side of a block; along the axis of the
-        finest for a depth; its area (volume) for a size.
-    spacing : sequence of float
-        Pixel size along each spatial axis.
+    For "radius" and "block" it is the side along the last axis, for "depth" the smallest side, for
+    "size" the area or volume.
 
-    Examples
-    --------
     >>> [pixel_of(kind, (2.0, 0.25, 0.5)) for kind in ("radius", "depth", "size")]
     [0.5, 0.25, 0.25]
     """
@@ -31,17 +24,8 @@ def pixel_of(kind: str, spacing: Sequence[float]) -> float:
 
 
 def describe_pixels(kind: str, value: float, spacing: Sequence[float]) -> str:
-    """Say how many pixels a physical length or size is along the axes; nothing of none.
+    """Describe a physical length or size (see `pixel_of`) in pixels along the axes; "" for 0.
 
-    Parameters
-    ----------
-    kind, spacing
-        As for `pixel_of`.
-    value : float
-        In the unit of `spacing`.
-
-    Examples
-    --------
     >>> describe_pixels("radius", 0.65, (0.325, 0.325)), describe_pixels("block", 10, (2.0, 0.5))
     ('= 2 px', '5-21 px')
     """
@@ -60,10 +44,8 @@ def describe_pixels(kind: str, value: float, spacing: Sequence[float]) -> str:
 
 
 def odd(pixels: float) -> int:
-    """Return the side of a block: the odd number nearest to a number of pixels.
+    """Return the side of a block: the nearest odd number of pixels.
 
-    Examples
-    --------
     >>> odd(51), odd(50.2), odd(49.9)
     (51, 51, 49)
     """
@@ -71,10 +53,8 @@ def odd(pixels: float) -> int:
 
 
 def decimals_for(step: float) -> int:
-    """Return how many decimals show a hundredth of a pixel of this length.
+    """Return the number of decimals that show a hundredth of a pixel of this length.
 
-    Examples
-    --------
     >>> decimals_for(1.0), decimals_for(0.0515)
     (2, 4)
     """

@@ -19,8 +19,8 @@ Length: TypeAlias = float | str
 Lengths: TypeAlias = Length | Sequence[Length]
 Size: TypeAlias = float | str
 
-# Pixels that the standard deviation or the radius of a filter may have. A Gaussian reaches four
-# times as far to either side.
+# Largest standard deviation or radius of a filter in pixels. A Gaussian reaches four times as
+# far on each side.
 WIDEST = 1000.0
 
 
@@ -33,32 +33,14 @@ def length_in_pixels(
     unit: str | None = None,
     most: float = inf,
 ) -> tuple[float, ...]:
-    """Return a length as a number of pixels along each spatial axis.
+    """Return a length as a number of pixels along each of `rank` spatial axes.
 
-    Parameters
-    ----------
-    name : str
-        Of the parameter, for errors.
-    value : number, str, or a sequence of them
-        One length for all axes, or one for each. A physical length is the same in all directions;
-        a number of pixels is the same number along all axes.
-    rank : int
-        Number of spatial axes.
-    spacing : sequence of float, optional
-        Pixel size along each; None where it is not known.
-    unit : str, optional
-        Unit of `spacing`.
-    most : float
-        Pixels that it may have.
+    `value` is one length for all axes, or one for each. A physical length is equal in all
+    directions, a number of pixels is equal along all axes. `spacing` is the pixel size along each
+    axis in `unit`, None if unknown. Raises the errors of `parse`, and ValueError if the length is
+    more than `most` pixels, is an area or a volume, has the wrong number of values, or is physical
+    without a pixel size or unit; `name` is the parameter in messages.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As for `parse`; and if it is too long, an area or a volume, if a sequence has another length
-        than `rank`, or if a physical length is asked of an image without pixel size or unit.
-
-    Examples
-    --------
     >>> length_in_pixels("sigma", 2, 3)
     (2.0, 2.0, 2.0)
     >>> length_in_pixels("sigma", "300nm", 3, spacing=(0.6, 0.1, 0.1), unit="µm")
@@ -103,25 +85,11 @@ def size_in_pixels(
     spacing: Sequence[float] | None = None,
     unit: str | None = None,
 ) -> float:
-    """Return the size of an object as a number of pixels, which need not be whole.
+    """Return the size of an object as a number of pixels, which may not be whole.
 
-    Parameters
-    ----------
-    name : str
-        Of the parameter, for errors.
-    value : number or str
-        A number of pixels, an area of an image of two axes, or a volume of one of three.
-    rank, spacing, unit
-        As for `length_in_pixels`.
+    `value` is a number of pixels, an area (2D) or a volume (3D); the other arguments and the errors
+    are those of `length_in_pixels`.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As for `parse`; and if it is not the size of an object of `rank` axes, or physical where
-        the image has no pixel size or unit.
-
-    Examples
-    --------
     >>> size_in_pixels("min_size", "30px", 2)
     30.0
     >>> size_in_pixels("min_size", "5um2", 2, spacing=(0.5, 0.5), unit="µm")
@@ -150,7 +118,7 @@ def _per_pixel(
     unit: str | None,
     axes: Sequence[int],
 ) -> Fraction:
-    """Return how many pixels a quantity of 1 has, in the space of some axes; exact."""
+    """Return the exact number of pixels in one unit of a quantity, along some axes."""
     if quantity.unit == PIXEL:
         return Fraction(1)
     example = "2px" if quantity.power == 1 else "30px"
@@ -176,7 +144,7 @@ def _per_pixel(
 
 
 def _as_float(pixels: Fraction) -> float:
-    """Return a fraction as a float, infinite where it is too large for one."""
+    """Return a fraction as a float; infinity if it is too large."""
     try:
         return float(pixels)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""A number with its unit, read from what a person wrote."""
+"""A number with its unit, parsed from text."""
 
 from __future__ import annotations
 
@@ -25,52 +25,28 @@ _FORM = re.compile(
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number of pixels, or a length, an area or a volume.
+    """A number of pixels, a length, an area or a volume."""
 
-    Attributes
-    ----------
-    value : Fraction
-        Exactly what was written; 0 or more.
-    unit : str
-        "px", or a name in `equilabel.storage.units.LENGTHS`.
-    power : int
-        1 for a length, 2 for an area, 3 for a volume; 0 for pixels without a power, "30px", which
-        may be a length or a size.
-    """
-
-    value: Fraction
-    unit: str
-    power: int
+    value: Fraction  # exactly as written; 0 or more
+    unit: str  # "px", or a name in `equilabel.storage.units.LENGTHS`
+    power: int  # 1: length, 2: area, 3: volume, 0: pixels of either kind, such as "30px"
 
     @property
     def is_physical(self) -> bool:
-        """Whether its number of pixels depends on the pixel size."""
+        """True if its number of pixels depends on the pixel size."""
         return self.unit != PIXEL
 
     def __str__(self) -> str:
-        """Write it as it can be read again: "2 px", "5 µm²"."""
+        """Return text that can be parsed again: "2 px", "5 µm²"."""
         return f"{float(self.value):.15g} {self.unit}{POWERS.get(self.power, '')}"
 
 
 def parse(name: str, value: object) -> Quantity:
-    """Read a length or a size.
+    """Parse a length or a size: a number of pixels, or text with a number and a unit.
 
-    Parameters
-    ----------
-    name : str
-        Of the parameter, for errors.
-    value : number or str
-        A number of pixels, or text: a number, and a unit if it is not pixels.
+    Raises TypeError for other types; ValueError if it is negative or not finite, or the text is
+    wrong or has an unknown unit. `name` is the parameter in messages.
 
-    Raises
-    ------
-    TypeError
-        If it is neither.
-    ValueError
-        If it is negative or not finite, or the text has another form or an unknown unit.
-
-    Examples
-    --------
     >>> print(parse("sigma", 2), parse("sigma", "0.3um"), parse("min_size", "5 um^2"), sep=", ")
     2 px, 0.3 µm, 5 µm²
     >>> parse("sigma", "0.3 mikron")
@@ -109,15 +85,10 @@ def _read(name: str, text: str) -> Quantity:
 
 
 def known_unit(name: str, unit: str | None) -> str | None:
-    """Return a unit of length as this package spells it; None for pixels, or if there is none.
+    """Return a unit of length as spelled in this package; None for pixels or None.
 
-    Raises
-    ------
-    ValueError
-        If there is no such unit; the error names `name`.
+    Raises ValueError for an unknown unit; `name` is the parameter in the message.
 
-    Examples
-    --------
     >>> known_unit("unit", "micron"), known_unit("unit", None), known_unit("unit", "px")
     ('µm', None, None)
     """

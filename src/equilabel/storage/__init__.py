@@ -1,1 +1,1 @@
-"""Files: read and write images, labels, tables and overlays."""
+"""Read and write files: images, labels, tables and overlays."""

@@ -1,4 +1,4 @@
-"""Axes of an image file, as T, C, Z, Y and X in this order."""
+"""Order the axes of an image file as T, C, Z, Y, X."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
 AXES = "TCZYX"
-UNNAMED = "QI"  # letters of tifffile for axes of which it knows nothing
+UNNAMED = "QI"  # letters of tifffile for unknown axes
 NAMES = {
     "T": {"t", "time", "times", "frame", "frames", "timepoint"},
     "C": {"c", "ch", "channel", "channels", "wavelength", "lambda"},
@@ -26,10 +26,8 @@ NAMES = {
 
 
 def letter_of(name: str) -> str:
-    """Return the letter of the axis that a name means; empty if it is not known.
+    """Return the letter of the axis that a name means; "" if unknown.
 
-    Examples
-    --------
     >>> letter_of("Time"), letter_of("z"), letter_of("position")
     ('T', 'Z', '')
     """
@@ -38,34 +36,13 @@ def letter_of(name: str) -> str:
 
 
 def canonical(pixels: HostArray, axes: str) -> tuple[HostArray, str, tuple[str, ...]]:
-    """Rename and reorder the axes of an image to T, C, Z, Y, X.
+    """Return pixels with axes in the order T, C, Z, Y, X, their letters, and notes on guesses.
 
-    Axes of length 1 are dropped, but for Y and X. Samples (S) become channels. Letters without
-    a known meaning become Z, T or C, the first that is free, beginning with the last axis.
+    `axes` has a letter for each axis, from tifffile. Axes of length 1 other than Y and X are
+    dropped, and samples (S) become channels. Unknown letters become Z, T or C, whichever is free
+    first, starting with the last axis. Raises UnreadableImageError if there is no image plane, or
+    there are too many axes.
 
-    Parameters
-    ----------
-    pixels : array
-        Values, in the order of the file.
-    axes : str
-        A letter for each axis, as tifffile names them.
-
-    Returns
-    -------
-    pixels : array
-        A view or a copy of the values.
-    axes : str
-        A letter for each axis.
-    notes : tuple of str
-        A sentence for each axis whose meaning was guessed.
-
-    Raises
-    ------
-    UnreadableImageError
-        If there is no image plane, or there are more axes than letters.
-
-    Examples
-    --------
     >>> canonical(np.zeros((7, 1, 5, 4)), "QCYX")[1:]
     ('ZYX', ('7 planes read as depth, as the file does not name their axis; ...',))
     >>> canonical(np.zeros((2, 5, 4, 3)), "ZYXS")[0].shape
@@ -95,28 +72,10 @@ def canonical(pixels: HostArray, axes: str) -> tuple[HostArray, str, tuple[str, 
 
 
 def named(letters: Sequence[str], shape: Sequence[int]) -> tuple[list[str], tuple[str, ...]]:
-    """Give each axis one of the letters T, C, Z, Y and X, in the order in which axes are.
+    """Return a letter of T, C, Z, Y, X for each axis, in order of the file, and notes on guesses.
 
-    Parameters
-    ----------
-    letters : sequence of str
-        As tifffile names axes.
-    shape : sequence of int
-        Their lengths.
+    Raises UnreadableImageError if there are too many axes.
 
-    Returns
-    -------
-    letters : list of str
-    notes : tuple of str
-        A sentence for each axis whose meaning was guessed.
-
-    Raises
-    ------
-    UnreadableImageError
-        If there are more axes than letters.
-
-    Examples
-    --------
     >>> named("YXS", (5, 4, 3))
     (['Y', 'X', 'C'], ())
     """
@@ -135,7 +94,7 @@ def named(letters: Sequence[str], shape: Sequence[int]) -> tuple[list[str], tupl
 
 
 def _describe(axis: str, letter: str, length: int, *, stackable: bool) -> str:
-    """Say as what an axis was read and, if a person can say otherwise, by which option."""
+    """Return a note on how an axis was read, and which option changes that."""
     what = ("planes read as depth", "images read as times", "planes read as channels")
     read = dict(zip("ZTC", what, strict=True))
     other = {"Z": "--stacked if they are times", "T": "--no-stacked if they are not times"}

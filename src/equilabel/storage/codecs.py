@@ -1,4 +1,4 @@
-"""What is said where a file needs decoders of `imagecodecs`, and it is not installed."""
+"""Detect and report that `imagecodecs` is not installed."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import NoReturn
 
 
 def are_missing() -> bool:
-    """Return whether imagecodecs cannot be used; tifffile then decodes deflate and few others."""
+    """Return whether imagecodecs is missing; tifffile then decodes deflate and a few others."""
     try:
-        import imagecodecs  # noqa: F401 - whether it can be
+        import imagecodecs  # noqa: F401 - only tried
     except ImportError:
         return True
     return False
 
 
 def refuse_missing(cause: Exception | None = None) -> NoReturn:
-    """Raise ImportError that says what to install, or how to do without."""
+    """Raise ImportError that tells what to install, or how to export the image."""
     message = (
         "this compression needs imagecodecs; got none installed. Install it with "
         "`pip install imagecodecs`, or export the image as a TIFF, uncompressed or with deflate."

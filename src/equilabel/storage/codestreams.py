@@ -1,7 +1,7 @@
-"""Sizes and types of compressed pixels, from their own headers or by compressing them again.
+"""Sizes and types of compressed pixels, from their headers or by compressing them again.
 
-Most codecs check the size of the array they decode into. JPEG does not where the tables lie
-elsewhere, JPEG 2000 does so only after decoding, and fax codes carry no size at all.
+Most codecs check the size of their output array. JPEG does not if its tables are stored elsewhere,
+JPEG 2000 does so only after decoding, and fax codes contain no size.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
-FAX = {2: "tiff_ccitt", 3: "group3", 4: "group4"}  # compressions, as Pillow names them
-# Ends of pages that a writer may leave out: length and value of a code, and how many of them.
+FAX = {2: "tiff_ccitt", 3: "group3", 4: "group4"}  # names of the compressions in Pillow
+# Optional end codes of pages: length and value of a code, and how often it is repeated.
 _FAX_ENDS = {2: (), 3: ((12, 0b1, 6), (13, 0b11, 6)), 4: ((24, 0x001001, 1),)}
 _T4_OPTIONS, _ROWS_PER_STRIP = 292, 278
 
 
 class Frame(NamedTuple):
-    """Length, width and samples of an image; bits of a sample, and NumPy's letter for its kind."""
+    """Length, width and samples of an image; bits per sample, and NumPy's letter for its kind."""
 
     length: int
     width: int
@@ -29,17 +29,15 @@ class Frame(NamedTuple):
 
 
 def jpeg_frame(data: bytes) -> Frame | None:
-    """Return size and type from the header of a JPEG stream; None if there is none.
+    """Return size and type from the header of a JPEG stream; None without a header.
 
-    Examples
-    --------
     >>> jpeg_frame(bytes.fromhex("ffd8 ffc0 000b 08 0018 0060 01 01 11 00"))
     Frame(length=24, width=96, samples=1, bits=8, kind='u')
     """
     at = 2
     while at + 10 <= len(data) and data[at] == 0xFF:
         marker = data[at + 1]
-        if marker == 0xFF:  # a byte that fills up
+        if marker == 0xFF:  # a padding byte
             at += 1
             continue
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):  # a frame, not a table
@@ -50,14 +48,12 @@ def jpeg_frame(data: bytes) -> Frame | None:
 
 
 def jpeg2000_frame(data: bytes) -> Frame | None:
-    """Return size and type from the header of a JPEG 2000 stream or JP2 file, if there is one.
+    """Return size and type from the header of a JPEG 2000 stream or JP2 file; None without one.
 
-    Examples
-    --------
     >>> jpeg2000_frame(b"no stream") is None
     True
     """
-    at = data.find(b"\xff\x4f\xff\x51")  # start of the stream, and of its size
+    at = data.find(b"\xff\x4f\xff\x51")  # markers of the stream and its size
     if at < 0 or len(data) < at + 44:
         return None
     right, bottom, left, top = (int.from_bytes(data[k : k + 4]) for k in range(at + 8, at + 24, 4))
@@ -67,21 +63,11 @@ def jpeg2000_frame(data: bytes) -> Frame | None:
 
 
 def is_fax_of(pixels: HostArray, data: bytes, compression: int, t4_options: int) -> bool:
-    """Return whether a fax stream holds exactly these pixels.
+    """Return whether a fax stream encodes exactly these pixels.
 
-    Fax codes have no size: decoded with another width they are another picture, without an
-    error. But there is one code for each picture, so coding it again has to give the stream.
-
-    Parameters
-    ----------
-    pixels : (M, N) array of bool or uint8
-        As decoded, 0 or 1.
-    data : bytes
-        The stream, most significant bit first.
-    compression : {2, 3, 4}
-        Modified Huffman, Group 3 or Group 4.
-    t4_options : int
-        Of Group 3.
+    `pixels` is an (M, N) array of bool or uint8, 0 or 1; `data` has the most significant bit first.
+    Fax codes contain no size: decoded with another width they give another picture without an
+    error. But each picture has only one code, so encoding it again has to give the same stream.
     """
     import tifffile
     from PIL import Image
@@ -103,7 +89,7 @@ def is_fax_of(pixels: HostArray, data: bytes, compression: int, t4_options: int)
 
 
 def _without_end(data: bytes, compression: int) -> int:
-    """Return the bits of a stream as a number, without the end code and padding."""
+    """Return the bits of a stream as a number, without end code and padding."""
     bits = _without_zeros(int.from_bytes(b"\1" + data))  # leading zeros count
     for length, code, count in _FAX_ENDS[compression]:
         rest = bits

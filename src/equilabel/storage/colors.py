@@ -10,25 +10,14 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array
 
 COLORS = ("luminance", "red", "green", "blue")
-LUMINANCE = (0.2125, 0.7154, 0.0721)  # of red, green and blue, as scikit-image weighs them
+LUMINANCE = (0.2125, 0.7154, 0.0721)  # weights of red, green and blue in scikit-image
 
 
 def gray(pixels: Array, color: str) -> Array:
-    """Return a channel of a color image, or its luminance.
+    """Return a channel of an (..., 3 or 4) color image, or its luminance as float32.
 
-    Parameters
-    ----------
-    pixels : (..., 3 or 4) array
-        Of NumPy, or of Dask, which is not computed.
-    color : {"luminance", "red", "green", "blue"}
+    `pixels` is a NumPy array, or a Dask array that is not computed.
 
-    Returns
-    -------
-    (...) array
-        A channel, or the luminance in float32, in the range of the colors.
-
-    Examples
-    --------
     >>> pixels = np.array([[[10, 20, 30]]], np.uint8)
     >>> gray(pixels, "green"), gray(pixels, "luminance").round(2)
     (array([[20]], dtype=uint8), array([[18.6]], dtype=float32))

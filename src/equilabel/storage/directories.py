@@ -1,7 +1,7 @@
 """Directories of a TIFF file: their tags, checked against the length of the file.
 
-Software reads a cut stack as its first page alone, follows looped directories for hours, and
-allocates what a header claims. Here every position is held against the length of the file.
+Other software reads a truncated stack as its first page, follows circular directories for hours,
+and allocates whatever a header claims. Here every position is compared with the length of the file.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Bytes per value of TIFF's data types; and the unsigned integers: SHORT, LONG, IFD, LONG8, IFD8.
+# Bytes per value of TIFF's data types; its unsigned integers are SHORT, LONG, IFD, LONG8, IFD8.
 SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
 SIZES |= {16: 8, 17: 8, 18: 8}
 INTEGERS = {3: "u2", 4: "u4", 13: "u4", 16: "u8", 18: "u8"}
-PRIVATE = 32768  # tags from here on belong to companies, who may refer to other files
-MOST_TAGS = 4096  # in one directory; tifffile's limit too
-# Formats of files by how they begin, and what helps where a file is none that its name says.
+PRIVATE = 32768  # tags from here on are private: their values may refer to other files
+MOST_TAGS = 4096  # in one directory; also tifffile's limit
+# File formats by their first bytes, and remedies for a file with the wrong ending.
 FORMATS = {
     **{b"II*\0": "a TIFF", b"MM\0*": "a TIFF", b"II+\0": "a TIFF", b"MM\0+": "a TIFF"},
     **{b"\x89PNG": "a PNG", b"\xff\xd8\xff": "a JPEG", b"BM": "a BMP", b"ZISRAWFI": "a CZI"},
@@ -35,7 +35,7 @@ CONVERT = "Convert it to TIFF, for instance with Fiji or `tifffile.imwrite`."
 
 
 class UnreadableImageError(ValueError):
-    """A file that cannot be read as one whole image; the message says why."""
+    """A file that cannot be read as one complete image; the message says why."""
 
 
 def unreadable(
@@ -51,7 +51,7 @@ def refuse(rule: str, got: object, remedy: str = "Copy or export it again.") -> 
 
 
 def refuse_format(rule: str, start: bytes) -> NoReturn:
-    """Raise the error for a file of another format: which one it is, by its first 16 bytes."""
+    """Raise the error for a file of another format, recognized by its first 16 bytes."""
     name = next((each for mark, each in FORMATS.items() if start.startswith(mark)), "")
     if not name:
         remedy = "Convert it to TIFF first; if it is one, decrypt it or copy it again."
@@ -69,9 +69,9 @@ class Tag(NamedTuple):
 
 
 class Directory(NamedTuple):
-    """A directory: its tags, the position of the next one (0 for none), and its bytes.
+    """A directory: its tags, the position of the next one (0 for none), and its byte ranges.
 
-    That is the first byte and the end of the directory, and of values that lie outside of it.
+    `spans` has the first byte and the end of the directory, and of values stored outside of it.
     """
 
     tags: list[tuple[int, Tag]]
@@ -80,24 +80,10 @@ class Directory(NamedTuple):
 
 
 class Directories:
-    """The directories of one open TIFF or BigTIFF.
+    """The directories of an open TIFF or BigTIFF, which must be a regular file.
 
-    Parameters
-    ----------
-    file : binary file
-        Open for reading; a regular file.
-
-    Attributes
-    ----------
-    size : int
-        Length of the file in bytes.
-    first : int
-        Position of the first directory, 0 if there is none.
-
-    Raises
-    ------
-    UnreadableImageError
-        If the file does not begin as a TIFF does.
+    `size` is the length of the file in bytes, `first` the position of the first directory (0 for
+    none). Raises UnreadableImageError if the file does not begin like a TIFF.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -161,7 +147,7 @@ class Directories:
             return data.decode("cp1252", "replace").strip()
 
     def read(self, offset: int, count: int) -> bytes:
-        """Return `count` bytes from `offset`, all of them."""
+        """Return exactly `count` bytes from `offset`."""
         if offset + count > self.size:
             self._cut(offset)
         self._file.seek(offset)

@@ -1,4 +1,4 @@
-"""Tables of objects as features of a labels layer of napari, and back.
+"""Convert tables of objects to features of a napari labels layer, and back.
 
 napari finds the row of an object by position: row i is label i, and row 0 is the background. If
 there is a column "index", it has the labels of the rows instead.
@@ -17,26 +17,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NO_TYPES: Mapping[str, Any] = {}
-SPARSE = 8  # labels per object from which on features have rows for objects only
+SPARSE = 8  # features have rows for objects only if labels per object exceed this
 
 
 def as_features(table: pd.DataFrame) -> pd.DataFrame:
-    """Convert a table of objects to features of their labels layer.
+    """Convert a table with an ascending column "label" to features of its labels layer.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        With a column "label", in ascending order.
+    Columns are floats or text; rows without an object have NaN or "". Row i is label i and row 0
+    the background. If most labels do not occur, only those that occur have rows, and a column
+    "index" has their labels.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of floats, or words; in rows without an object NaN or no words. Row i is label i,
-        where napari looks for it, and row 0 the background. If most labels do not occur, only
-        those that occur get rows, and a column "index" has them.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> as_features(pd.DataFrame({"label": [1, 3], "area": [4, 9]}))["area"].tolist()
     [nan, 4.0, nan, 9.0]
@@ -55,22 +45,11 @@ def as_features(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def as_table(features: pd.DataFrame, types: Mapping[str, Any] = NO_TYPES) -> pd.DataFrame:
-    """Convert the features of a labels layer back to a table with a row for each object.
+    """Convert features of a labels layer to a table with a row for each object.
 
-    Parameters
-    ----------
-    features : pandas.DataFrame
-    types : mapping of str to dtype
-        Types that columns had, which they get back unless values are missing.
+    The first column is "label". `types` are the original types of columns, which are restored
+    unless values are missing.
 
-    Returns
-    -------
-    pandas.DataFrame
-        With a column "label" first. Rows of the background and of labels that do not occur are
-        left out.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> as_table(pd.DataFrame({"area": [np.nan, 4, np.nan, 9]}), {"area": int}).values.tolist()
     [[1, 4], [3, 9]]
@@ -90,10 +69,8 @@ def labels_of(features: pd.DataFrame) -> NDArray[np.int64]:
 
 
 def find_objects(features: pd.DataFrame) -> NDArray[np.bool_]:
-    """Return which rows are objects: not the background, and not labels without a value.
+    """Return which rows are objects: not the background, and not labels without values.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> find_objects(pd.DataFrame({"area": [np.nan, 4, np.nan, 9]})).tolist()
     [False, True, False, True]
@@ -104,7 +81,7 @@ def find_objects(features: pd.DataFrame) -> NDArray[np.bool_]:
 
 
 def numeric_columns(features: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
-    """Return the columns of numbers as arrays of floats by name, without that of labels."""
+    """Return numeric columns except labels as arrays of floats, by name."""
     return {
         str(name): features[name].to_numpy(dtype=np.float64, na_value=np.nan)
         for name in columns_of(features)
@@ -113,5 +90,5 @@ def numeric_columns(features: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
 
 
 def columns_of(features: pd.DataFrame) -> list[str]:
-    """List the columns of what was measured, without those of labels."""
+    """List the measured columns, without those of labels."""
     return [name for name in features.columns if name not in ("index", "label")]

@@ -1,4 +1,4 @@
-"""Write files that are complete once they have their name, and open files safely."""
+"""Write files atomically, and open files safely."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-PIECE = 2**20  # bytes of a file that are read at once
-URL = re.compile(r"[A-Za-z][\w+.-]+:/")  # how one begins; a drive of Windows has one letter
+PIECE = 2**20  # bytes read at once
+URL = re.compile(r"[A-Za-z][\w+.-]+:/")  # beginning of a URL; Windows drives have one letter
 
 
 class _Names(threading.local):
-    """Whether the names of new files pass away, and who flushes them, in each thread."""
+    """How `replacing` names and flushes new files, in each thread."""
 
     passing = False
     flushing = True
@@ -36,32 +36,12 @@ _names = _Names()
 def replacing(path: Path | str, *, flush: bool = True) -> Iterator[Path]:
     """Write a file under a temporary name, and rename it when it is complete.
 
-    The temporary file lies in the same folder. When the block ends without an exception the
-    file reaches the disk and replaces whatever had the name; on any exception, an interrupt
-    from the keyboard too, it is removed and an earlier file stays as it was. Readers see the
-    old file or the new one, never a part.
+    Yields the temporary path of an empty file in the same folder. When the block ends, the file is
+    flushed to the disk and replaces `path`, or the link there. On any exception, including an
+    interrupt, it is removed and an earlier file stays. Readers see the old file or the new one,
+    never a part. Without `flush`, a power failure can leave an incomplete file: use that only if
+    readers can detect it. Raises OSError with `path`, not with the temporary name.
 
-    Parameters
-    ----------
-    path : path
-        The final name. A symbolic link is replaced, not followed.
-    flush : bool
-        Whether the file reaches the disk before it gets its name. Without, a loss of power can
-        leave a part of it: for files that whoever reads them can tell from whole ones.
-
-    Yields
-    ------
-    Path
-        The temporary name, of an empty file, to be written inside the ``with`` block.
-
-    Raises
-    ------
-    OSError
-        If the folder is missing or cannot be written to, the disk is full, or `path` is a
-        folder. The error carries `path`, not the temporary name.
-
-    Examples
-    --------
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> with replacing(folder / "notes.txt") as unfinished:
@@ -75,7 +55,7 @@ def replacing(path: Path | str, *, flush: bool = True) -> Iterator[Path]:
     unfinished = path if passing else path.with_name(f".equilabel-{secrets.token_hex(8)}.part")
     try:
         if not passing:
-            # Not `tempfile`: its files are private to the user, results follow the umask.
+            # Not `tempfile`, whose files only the user can read: results follow the umask.
             os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         yield unfinished
         if flush and _names.flushing:
@@ -97,15 +77,11 @@ def replacing(path: Path | str, *, flush: bool = True) -> Iterator[Path]:
 
 @contextmanager
 def passing_names(*, flush: bool = True) -> Iterator[None]:
-    """Let `replacing` write files under their own names at once, in this thread.
+    """Make `replacing` write files directly under their own names, in this thread.
 
-    For a new folder that is lost with its process, and whose files get their names elsewhere.
-
-    Parameters
-    ----------
-    flush : bool
-        Whether what is in the files still reaches the disk. Else whoever gives them their names
-        calls `flush_file` before. Folders are not flushed in either case.
+    For a new folder that is removed if its process fails, and whose files are renamed later.
+    Without `flush`, the caller must call `flush_file` before it renames them. Folders are not
+    flushed.
     """
     before = _names.passing, _names.flushing
     _names.passing, _names.flushing = True, flush
@@ -116,10 +92,8 @@ def passing_names(*, flush: bool = True) -> Iterator[None]:
 
 
 def folder_for(out: Path) -> Path:
-    """Return the folder in which a folder is made that will be `out`.
+    """Return the temporary folder in which the folder `out` is made.
 
-    Examples
-    --------
     >>> folder_for(Path("labels.zarr")).name
     '.labels.zarr.unfinished'
     """
@@ -127,33 +101,10 @@ def folder_for(out: Path) -> Path:
 
 
 def sha256(path: Path | str) -> str:
-    """Return the SHA-256 checksum of a file.
+    """Return the SHA-256 of a file as 64 hexadecimal digits.
 
-    Damage inside uncompressed pixels cannot be seen; a hash kept beside a result tells later
-    whether the input is still the one it was made from.
-
-    Parameters
-    ----------
-    path : path
-        File to read, in pieces, so that its size does not matter.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-
-    Raises
-    ------
-    OSError
-        If the file is missing or cannot be read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "empty"
-    >>> file.touch()
-    >>> sha256(file)[:16]
-    'e3b0c44298fc1c14'
+    Stored beside a result, it tells later whether the input has changed. Raises OSError if the file
+    cannot be read.
     """
     digest = hashlib.sha256()
     with Path(path).open("rb", buffering=0) as file:
@@ -163,17 +114,10 @@ def sha256(path: Path | str) -> str:
 
 
 def refuse_url(name: str, path: Path | str) -> None:
-    """Raise ValueError if a path is an address such as ``s3://bucket/image.zarr``.
+    """Raise ValueError if a path is a URL such as ``s3://bucket/image.zarr``.
 
-    Parameters
-    ----------
-    name : str
-        Of the parameter or option.
-    path : path
-        As it was typed. Of an address, `Path` has left one slash.
+    `name` is the parameter or option in the message. `Path` removes one of the two slashes.
 
-    Examples
-    --------
     >>> refuse_url("out", "labels.zarr")
     >>> refuse_url("out", Path("s3://bucket/labels.zarr"))
     Traceback (most recent call last):
@@ -196,30 +140,11 @@ def is_folder(path: Path) -> bool:
 
 
 def open_regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
-    """Open a regular file; links, pipes and devices are refused without waiting.
+    """Open a regular file and return its descriptor; refuse links, pipes and devices.
 
-    A name in a folder that others can write to may have become a link that leads away, a pipe
-    that blocks whoever opens it, or a device that does something when it is opened.
+    In a folder that others can write to, a path may become a link, a pipe that blocks, or a device
+    that acts when it is opened. The caller closes the descriptor. Raises OSError.
 
-    Parameters
-    ----------
-    path : path
-        File to open.
-    flags : int
-        As for `os.open`.
-
-    Returns
-    -------
-    int
-        A file descriptor, to be closed by the caller.
-
-    Raises
-    ------
-    OSError
-        If there is none, it cannot be opened, or it is a link, folder, pipe, socket or device.
-
-    Examples
-    --------
     >>> import tempfile
     >>> try:
     ...     open_regular(tempfile.mkdtemp())
@@ -233,7 +158,7 @@ def open_regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
     flags |= getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     descriptor = os.open(path, flags, 0o666)
     try:
-        _check_regular(os.fstat(descriptor), path)  # in case it was exchanged just now
+        _check_regular(os.fstat(descriptor), path)  # it may have been replaced meanwhile
     except OSError:
         os.close(descriptor)
         raise
@@ -241,7 +166,7 @@ def open_regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
 
 
 def kind_of_file(mode: int) -> str:
-    """Name what `os.stat` found: "file", "folder", "link", "pipe", or "socket or device"."""
+    """Return "file", "folder", "link", "pipe", or "socket or device" for a mode from `os.stat`."""
     kinds = {stat.S_IFDIR: "folder", stat.S_IFLNK: "link", stat.S_IFIFO: "pipe"}
     return {stat.S_IFREG: "file", **kinds}.get(stat.S_IFMT(mode), "socket or device")
 
@@ -253,7 +178,7 @@ def _check_regular(found: os.stat_result, path: Path | str) -> None:
 
 
 def flush_file(path: Path | str) -> None:
-    """Bring what is in a file to the disk; a name that it gets later is then that of all of it."""
+    """Flush a file to the disk, so that it is complete when it is renamed."""
     try:
         _flush(path, os.O_RDWR)
     except OSError as error:
@@ -261,13 +186,13 @@ def flush_file(path: Path | str) -> None:
 
 
 def flush_folder(folder: Path | str) -> None:
-    """Flush a folder to disk, so that new names in it survive a loss of power."""
-    with contextlib.suppress(OSError):  # Windows cannot, and some network folders cannot
+    """Flush a folder to the disk, so that new names in it survive a power failure."""
+    with contextlib.suppress(OSError):  # not possible on Windows and in some network folders
         _flush(folder, os.O_RDONLY)
 
 
 def flush_tree(folder: Path) -> None:
-    """Flush all files in a folder and in those below it, and then the folders."""
+    """Flush all files in a folder and below it, then the folders."""
     for inside, _, names in os.walk(folder, topdown=False):
         for name in names:
             flush_file(os.path.join(inside, name))  # noqa: PTH118 - as `os.walk` says it
@@ -275,7 +200,7 @@ def flush_tree(folder: Path) -> None:
 
 
 def flush_new(folder: Path) -> None:
-    """Flush a new folder as `flush_tree` does, unless whoever names it will: `passing_names`."""
+    """Flush a new folder like `flush_tree`, unless the caller of `passing_names` does."""
     if _names.flushing:
         flush_tree(folder)
 
@@ -289,5 +214,5 @@ def _flush(path: Path | str, mode: int) -> None:
 
 
 def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):  # the error that led here says more
+    with contextlib.suppress(OSError):  # the original error is more useful
         path.unlink()

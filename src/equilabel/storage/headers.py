@@ -1,4 +1,4 @@
-"""What a file says of its image: shape, axes and type, without decoding a pixel."""
+"""Read shape, axes and type of an image without decoding pixels."""
 
 from __future__ import annotations
 
@@ -16,22 +16,11 @@ __all__ = ["Header", "read_header"]
 
 
 def read_header(path: Path | str, *, series: int = 0) -> Header:
-    """Read what a file, an OME-Zarr, or a folder of slices says of its image.
+    """Read the header of a file, an OME-Zarr, or a folder of slices.
 
-    Parameters
-    ----------
-    path : path
-        As for `read_image`.
-    series : int
-        Which image, where there are several.
+    `series` is the index of the image in a file with several. Raises the errors of `read_image`
+    that are known without decoding.
 
-    Raises
-    ------
-    UnreadableImageError, OSError, ValueError, ImportError
-        As `read_image`, where that can be told without decoding.
-
-    Examples
-    --------
     >>> import tempfile
     >>> import numpy as np
     >>> from equilabel.storage.tiff import write_labels

@@ -1,4 +1,4 @@
-"""An image of any format that can be read: a file, an OME-Zarr, or a folder of slices."""
+"""Read an image in any supported format: a file, an OME-Zarr, or a folder of slices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SUFFIXES = (*TIFF, *pictures.SUFFIXES, *VENDORS)
 
 
 def is_tiff(path: Path) -> bool:
-    """Return whether a path is read as a TIFF: that of a file without another known ending."""
+    """Return whether a path is read as a TIFF: a file without the ending of another format."""
     return path.suffix.lower() not in (*pictures.SUFFIXES, *VENDORS) and not path.is_dir()
 
 
@@ -33,26 +33,12 @@ def read_image(
     indices: bool = False,
     accept: Callable[[Header], None] | None = None,
 ) -> TiffImage:
-    """Read an image file by the reader for the ending of its name; a TIFF if it has another.
+    """Read an image file with the reader for its ending; as a TIFF if the ending is unknown.
 
-    A folder is read as a volume: its images are the slices, in the order of their numbers; but an
-    OME-Zarr as what it is.
-
-    Parameters
-    ----------
-    path : path
-        File or folder to read.
-    series, memory_limit
-        As for `read_tiff`.
-    indices : bool
-        As for `read_picture`.
-    accept : callable, optional
-        Called with the header of a TIFF before a pixel is decoded; what it raises ends the reading.
-
-    Raises
-    ------
-    UnreadableImageError, OSError, ValueError, ImportError
-        As `read_tiff`, `read_picture`, `read_vendor` and `read_zarr`.
+    A folder is read as a volume of slices in the order of their numbers, unless it is an OME-Zarr.
+    `series` and `memory_limit` are as for `read_tiff`, `indices` as for `read_picture`. `accept` is
+    called with the header of a TIFF before pixels are decoded, and may raise. Raises the errors of
+    `read_tiff`, `read_picture`, `read_vendor` and `read_zarr`.
     """
     path = Path(path)
     if is_zarr(path):

@@ -1,4 +1,4 @@
-"""Write labels as OME-TIFF, complete or not at all, with the same bytes for the same labels."""
+"""Write labels as OME-TIFF: atomically, with the same bytes for the same labels."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
-CLASSIC_BYTES = 2**32 - 2**25  # what a classic TIFF can hold, less room for its directories
-FINEST = 1e-8  # centimeters a pixel, in a tag with eight digits
-MOST_LABELS = 2**32 - 1  # OME has no integers of 64 bits
+CLASSIC_BYTES = 2**32 - 2**25  # limit of a classic TIFF, minus space for its directories
+FINEST = 1e-8  # centimeters per pixel, in a tag with eight digits
+MOST_LABELS = 2**32 - 1  # OME has no 64-bit integers
 
 
 def write_labels(
@@ -37,39 +37,14 @@ def write_labels(
 ) -> None:
     """Write labels as OME-TIFF: tiled, compressed, in the smallest unsigned type.
 
-    The file gets its name when it is complete; an earlier one stays until then. It is a
-    BigTIFF where a classic one might not hold it. Pixel sizes are in the OME metadata and, those
-    of Y and X, in the resolution tags, for programs such as ImageJ that look there. The same
-    labels and arguments give the same bytes: nothing of the machine or the time is in the file.
+    `labels` is an (..., M, N) array of bool or int, 0 to 4,294,967,295; `axes` has a letter of T,
+    C, Z, Y, X for each axis and ends in YX. `spacing` maps Z, Y and X to pixel sizes in `unit` (""
+    if unknown, see `TiffImage.unit`), and `interval` is in seconds between time points. The file is
+    replaced when the new one is complete, and is a BigTIFF if a classic one may be too small. Pixel
+    sizes are stored in the OME metadata, and for Y and X also in the resolution tags, which
+    programs such as ImageJ read. The file contains nothing about the machine or the time. Raises
+    TypeError, ValueError, or OSError with `path`.
 
-    Parameters
-    ----------
-    path : path
-        File to write, ``.ome.tif`` by convention.
-    labels : (..., M, N) array of bool or int
-        Labels from 0 to 4,294,967,295.
-    axes : str
-        One letter of T, C, Z, Y, X for each axis of `labels`, ending in YX.
-    spacing : mapping, optional
-        Axis to pixel size, of Z, Y and X.
-    unit : str
-        Unit of `spacing`, as `TiffImage.unit`; "" where it is unknown.
-    interval : float, optional
-        Seconds between time points.
-    name : str
-        Name of the image in the file.
-
-    Raises
-    ------
-    TypeError
-        If labels are not integers.
-    ValueError
-        If labels are negative, too large or none, or axes, spacing or unit do not fit.
-    OSError
-        If the file cannot be written; the error carries `path`.
-
-    Examples
-    --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from equilabel.storage.tiff import read_tiff
@@ -90,7 +65,7 @@ def write_labels(
     metadata["UUID"] = _identifier(labels, metadata)
     tile = tuple(min(512, 16 * -(-size // 16)) for size in labels.shape[-2:])
     with replacing(path) as unfinished, unfinished.open("w+b") as file:
-        # Closed on success only: closing writes, and would hide why writing failed.
+        # Close on success only: closing writes, and would hide the error of a failed write.
         writer = tifffile.TiffWriter(file, ome=True, bigtiff=labels.nbytes > CLASSIC_BYTES)
         writer.write(
             labels,
@@ -133,7 +108,7 @@ def _storable(labels: ArrayLike, axes: str) -> NDArray[np.unsignedinteger[Any]]:
 def _identifier(labels: HostArray, metadata: Mapping[str, object]) -> str:
     """Return the UUID of an OME file, computed from its content.
 
-    tifffile's own would hold the network address of the machine and the time.
+    That of tifffile would contain the network address of the machine and the time.
     """
     content = hashlib.sha256(
         f"{labels.dtype.str} {labels.shape} {sorted(metadata.items())}".encode()
@@ -143,11 +118,11 @@ def _identifier(labels: HostArray, metadata: Mapping[str, object]) -> str:
 
 
 def _sizes(spacing: Mapping[str, float], unit: str) -> dict[str, object]:
-    """Return pixel sizes by their names in OME, or raise ValueError."""
+    """Return pixel sizes by their OME names, or raise ValueError."""
     if unit not in ("", *LENGTHS):
         message = f"unit must be one of {['', *LENGTHS]}; got {unit!r}."
         raise ValueError(message)
-    # OME takes a missing unit for micrometres; its word for a scale of its own is this one.
+    # A missing unit means micrometers in OME; "reference frame" means an unknown unit.
     word = {"": "reference frame", "inch": "in"}.get(unit, unit)
     metadata: dict[str, object] = {}
     for axis, size in spacing.items():
@@ -159,9 +134,9 @@ def _sizes(spacing: Mapping[str, float], unit: str) -> dict[str, object]:
 
 
 def _resolution(spacing: Mapping[str, float], unit: str) -> dict[str, Any]:
-    """Return the tags that hold pixels per centimeter, if they can, as arguments of tifffile.
+    """Return tags with pixels per centimeter as arguments of tifffile; {} if they cannot be stored.
 
-    A tag is a ratio of two integers of 32 bits.
+    A tag is a ratio of two 32-bit integers.
     """
     if unit not in LENGTHS or not {"X", "Y"} <= set(spacing):
         return {}

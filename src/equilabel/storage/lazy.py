@@ -1,4 +1,4 @@
-"""Images that are read in parts: TIFF files as arrays of Zarr, and what files say of their axes."""
+"""Open TIFF files as Zarr arrays, and describe axes without reading pixels."""
 
 from __future__ import annotations
 
@@ -17,39 +17,21 @@ from .series import opened
 from .tiff import TiffImage, with_calibration
 from .zarr_arrays import note_missing, open_zarr, undecoded
 
-UNLIMITED = 2**62  # nothing is decoded as a whole
+UNLIMITED = 2**62  # memory limit: nothing is decoded as a whole
 
 
 def open_lazily(path: Path | str, *, series: int = 0) -> Any:
-    """Open one image of a TIFF without reading its pixels.
+    """Open one image of a TIFF as a read-only zarr.Array whose chunks are pages or tiles.
 
-    Parameters
-    ----------
-    path : path
-        File to open. It is checked as `check_tiff` does, but for its pixels.
-    series : int
-        Which image, where there are several.
-
-    Returns
-    -------
-    zarr.Array
-        Read-only; a chunk is a page or a tile.
-
-    Raises
-    ------
-    UnreadableImageError
-        If the file is refused; the message says why.
-    OSError
-        If there is no such file or the system cannot read it.
-    ImportError
-        If zarr is not installed.
+    The file is checked as by `check_tiff`, except for its pixels. Raises UnreadableImageError,
+    OSError, or ImportError if zarr is not installed.
     """
     import tifffile
     import zarr
 
     with opened(Path(path), series, UNLIMITED) as (images, _):
         shape = tuple(images[series].shape)
-        # Pages that `opened` takes for one stack are not read as the images they were written as.
+        # Pages that `opened` reads as one stack were written as separate images.
         shaped = None if images[series].kind == "shaped" else False
     file = tifffile.TiffFile(path, is_shaped=shaped)
     array = zarr.open_array(file.series[series].aszarr(level=0), mode="r")
@@ -62,27 +44,12 @@ def open_lazily(path: Path | str, *, series: int = 0) -> Any:
 
 
 def describe_tiff(path: Path | str, *, series: int = 0) -> TiffImage:
-    """Return what a TIFF says of an image, without its pixels.
+    """Return what a TIFF says about an image, without its pixels.
 
-    Parameters
-    ----------
-    path, series
-        As for `open_lazily`.
+    Axes have the order of the file, as in `open_lazily`; pixels are zeros that take no memory.
+    Raises the errors of `open_lazily`, or UnreadableImageError if color samples are stored beside
+    an axis of channels, which only `read_tiff` can join.
 
-    Returns
-    -------
-    TiffImage
-        The order of its axes is that of the file, as in `open_lazily`. Its pixels are zeros that
-        take no memory.
-
-    Raises
-    ------
-    UnreadableImageError, OSError, ValueError
-        As `open_lazily`; or if its color samples are beside an axis of channels, which only
-        `read_tiff` joins.
-
-    Examples
-    --------
     >>> import tempfile
     >>> import tifffile
     >>> file = Path(tempfile.mkdtemp()) / "color.tif"
@@ -101,26 +68,10 @@ def describe_tiff(path: Path | str, *, series: int = 0) -> TiffImage:
 
 
 def describe_zarr(path: Path | str) -> TiffImage:
-    """Return what an OME-Zarr says of its image, without its pixels.
+    """Return what an OME-Zarr says about its image, without its pixels.
 
-    Axes of length 1 are left out, but for Y and X. Of a plain Zarr, axes are empty.
-
-    Parameters
-    ----------
-    path : path
-        As for `find_image`.
-
-    Returns
-    -------
-    TiffImage
-        Its pixels are zeros that take no memory.
-
-    Raises
-    ------
-    UnreadableImageError
-        As `find_image` and `open_zarr`.
-    ImportError
-        If zarr is not installed.
+    Axes of length 1 other than Y and X are dropped; a plain Zarr has `axes` "". Pixels are zeros
+    that take no memory. Raises UnreadableImageError, or ImportError if zarr is not installed.
     """
     known = find_image(path)
     array = open_zarr(known.path)
@@ -144,26 +95,11 @@ def describe_zarr(path: Path | str) -> TiffImage:
 
 
 def read_zarr(path: Path | str) -> TiffImage:
-    """Read the image of an OME-Zarr as a whole, in full resolution.
+    """Read the image of an OME-Zarr in full resolution.
 
-    Axes of length 1 are left out, but for Y and X.
-
-    Parameters
-    ----------
-    path : path
-        As for `find_image`.
-
-    Raises
-    ------
-    UnreadableImageError
-        As `describe_zarr`; or if its axes have no names, or its pixels cannot be decoded.
-    ImportError
-        If zarr is not installed.
-
-    Warns
-    -----
-    UserWarning
-        If chunks are missing: their pixels are 0, or lost.
+    Axes of length 1 other than Y and X are dropped. Raises UnreadableImageError if it cannot be
+    decoded or its axes have no names, ImportError if zarr is not installed. Warns if chunks are
+    missing: their pixels are 0, or lost.
     """
     image = describe_zarr(path)
     refuse_plain(image)
@@ -172,7 +108,7 @@ def read_zarr(path: Path | str) -> TiffImage:
     everything = tuple(slice(0, length) for length in array.shape)
     try:
         pixels = np.asarray(array[everything]).reshape(image.pixels.shape)
-    except Exception as error:  # zarr and its codecs have many kinds
+    except Exception as error:  # zarr and its codecs raise many types
         raise undecoded(error, everything) from error
     pixels, axes, _ = canonical(pixels, image.axes)
     for note in note_missing(folder):

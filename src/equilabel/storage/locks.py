@@ -8,10 +8,8 @@ import sys
 def lock(descriptor: int) -> bool:
     """Lock an open file for this process; return False if another process has locked it.
 
-    A disk that knows no locks is used without.
+    Returns True without a lock if the disk does not support locks.
 
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.TemporaryFile() as file:
     ...     lock(file.fileno())

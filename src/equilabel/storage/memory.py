@@ -10,28 +10,26 @@ from pathlib import Path
 
 from equilabel.arguments import shown
 
-CGROUPS = Path("/sys/fs/cgroup")  # where Linux says what a container or a batch job may use
+CGROUPS = Path("/sys/fs/cgroup")  # limits of containers and batch jobs on Linux
 OWN_GROUPS, MEMINFO = Path("/proc/self/cgroup"), Path("/proc/meminfo")
-UNKNOWN = 2**35  # taken for free where the system does not say
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
-LARGEST_KEPT, MOST_KEPT = 2**25, 2**26  # bytes of a block, the most that glibc takes; of all
+UNKNOWN = 2**35  # used if the free memory is unknown
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # parameters of glibc's mallopt
+LARGEST_KEPT, MOST_KEPT = 2**25, 2**26  # bytes: of a block (the limit of glibc), of all blocks
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
-LITTLE = 2**28  # bytes that are not looked for
+LITTLE = 2**28  # bytes below which free memory is not checked
 
 
 def half_of_free() -> int:
-    """Return the largest size of an image in bytes, by default half of the free memory."""
+    """Return half of the free memory in bytes, the default memory limit of an image."""
     return free() // 2
 
 
 def free() -> int:
     """Return the bytes of memory that this process can still use.
 
-    What the system can give without swapping, or what the limits of its control groups
-    (containers, Slurm) leave of it, if that is less; all there is where it does not say.
+    This is what the system can give without swapping, or what the control groups of the process
+    (containers, Slurm) leave of it. If the system does not tell, it is all physical memory.
 
-    Examples
-    --------
     >>> free() > 2**20
     True
     """
@@ -44,9 +42,9 @@ def free() -> int:
 
 
 def check_room(name: str, value: object, needed: int) -> None:
-    """Raise ValueError if an argument asks for an array that takes more memory than is free.
+    """Raise ValueError if an argument needs an array that is larger than the free memory.
 
-    Linux promises more than it has, and ends the process that uses it.
+    Linux promises more memory than it has, and kills the process that uses it.
     """
     if needed > LITTLE and needed > (left := free()):
         message = (
@@ -57,11 +55,11 @@ def check_room(name: str, value: object, needed: int) -> None:
 
 
 def keep_freed() -> None:
-    """Let this process keep some of the memory that it frees, for images of like sizes.
+    """Let this process keep some of the memory that it frees, for images of similar sizes.
 
-    The C library gives arrays of more than 128 kB back to the system at once, and the system has
-    to clear them anew for the next image: that takes as long as to label it. Blocks of more than
-    `LARGEST_KEPT` bytes are given back as before. Nothing happens where the library is not glibc.
+    The C library returns arrays of more than 128 kB to the system at once, which then has to clear
+    memory for the next image; that takes as long as labeling it. Blocks of more than `LARGEST_KEPT`
+    bytes are still returned. Only glibc is changed.
     """
     if sys.platform == "linux":
         with suppress(OSError, AttributeError, ValueError):
@@ -74,12 +72,10 @@ def keep_freed() -> None:
 def readable(size: int) -> str:
     """Return a number of bytes in words.
 
-    Examples
-    --------
     >>> readable(900), readable(1_234_567), readable(8 * 10**9)
     ('900 B', '1.23 MB', '8 GB')
     """
-    size = min(size, 10**99)  # Python writes no integers of many digits
+    size = min(size, 10**99)  # Python refuses to print integers of many digits
     power = min(len(UNITS) - 1, max(0, (len(str(size)) - 1) // 3))
     return f"{size / 1000**power:.3g} {UNITS[power]}"
 
@@ -93,7 +89,7 @@ def _of_linux() -> list[int]:
 
 
 def _left_by_groups() -> list[int]:
-    """List the free bytes of each control group of this process, of either version."""
+    """List the free bytes of each control group (version 1 or 2) of this process."""
     left: list[int] = []
     with suppress(OSError):
         for line in OWN_GROUPS.read_text().splitlines():
@@ -107,7 +103,7 @@ def _left_by_groups() -> list[int]:
 
 
 def _left(root: Path, name: str, limit: str, usage: str, cached: str) -> list[int]:
-    """List the free bytes of a group and those above it; in a container its own is the root."""
+    """List the free bytes of a group and its parents; in a container its own group is the root."""
     own = root / name.lstrip("/")
     left: list[int] = []
     for group in {root, *(each for each in (own, *own.parents) if each.is_relative_to(root))}:

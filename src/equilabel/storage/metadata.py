@@ -1,7 +1,7 @@
 """Descriptions of images that OME, ImageJ and tifffile write into TIFF files.
 
-Two things are taken from it: how much there has to be, so that a file with less is refused,
-and what it means: pixel sizes, the time between frames, the names of channels.
+They tell how much data there must be, so that incomplete files are refused, and what it means:
+pixel sizes, the time between frames, names of channels.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from .pages import Page
 
-COARSEST_DPI = 200  # pixels wider than an eighth of a millimetre: no microscope, no scanner
+COARSEST_DPI = 200  # pixels above 1/8 mm: neither microscope nor scanner
 PRINT_DPI = {72, 75, 96, 100, 120, 150, 180, 200, 240, 300, 350, 360, 400, 600, 720, 1200, 2400}
-RESOLUTION_UNITS = {2: "inch", 3: "cm", 4: "mm", 5: "µm"}  # 4 and 5 are tifffile's own
-MOST_STEPS = 10**6  # of one of OME's extra axes
-# Of OME, ImageJ and tifffile: found in a description that has lost its beginning.
+RESOLUTION_UNITS = {2: "inch", 3: "cm", 4: "mm", 5: "µm"}  # 4 and 5 are extensions of tifffile
+MOST_STEPS = 10**6  # of an extra axis of OME
+# Found in descriptions of OME, ImageJ or tifffile even without their beginning.
 MARKS = re.compile(
     r"openmicroscopy\.org|^(images|slices|hyperstack)=\w|\"(shape|axes)\": ", re.MULTILINE
 )
@@ -35,24 +35,12 @@ SEVERAL_FILES = "Open the set in Fiji or Bio-Formats and save it as one file."
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """An image as described in the file.
+    """An image as described in the file."""
 
-    Attributes
-    ----------
-    kind : {"ome", "imagej", "shaped", "plain"}
-        Who wrote the description: OME, ImageJ, tifffile, or nobody.
-    elements : int
-        Number of values announced, over all planes; 0 for none.
-    values : mapping
-        Entries of the description.
-    channels : tuple of str
-        Names of the channels, if all have one.
-    """
-
-    kind: str
-    elements: int = 0
-    values: Mapping[str, Any] = field(default_factory=dict)
-    channels: tuple[str, ...] = ()
+    kind: str  # writer of the description: "ome", "imagej", "shaped" (tifffile), or "plain"
+    elements: int = 0  # announced number of values in all planes; 0 for none
+    values: Mapping[str, Any] = field(default_factory=dict)  # entries of the description
+    channels: tuple[str, ...] = ()  # names of the channels, if all have one
 
 
 class Calibration(NamedTuple):
@@ -65,25 +53,11 @@ class Calibration(NamedTuple):
 
 
 def describe(pages: Sequence[Page], name: str) -> tuple[Described, ...]:
-    """Read the description of a file, and check it against the pages.
+    """Read the description of a file, and check it against its pages.
 
-    Parameters
-    ----------
-    pages : sequence of Page
-        As `preflight.walk` returned them.
-    name : str
-        The file's own name, by which OME refers to it.
-
-    Returns
-    -------
-    tuple of Described
-        One for each image of an OME-TIFF, else exactly one.
-
-    Raises
-    ------
-    UnreadableImageError
-        If the description cannot be parsed, announces more than there is, or refers to planes
-        in other files.
+    Returns one item for each image of an OME-TIFF, otherwise exactly one. `name` is the name of the
+    file, to which OME may refer. Raises UnreadableImageError if the description cannot be parsed,
+    announces more than the pages hold, or refers to planes in other files.
     """
     for text in pages[0].descriptions:
         if text.startswith("{") and '"shape":' in text:
@@ -103,17 +77,9 @@ def calibration(
 ) -> Calibration:
     """Return pixel sizes and the interval of an image.
 
-    Parameters
-    ----------
-    described : Described
-        The description.
-    resolution : mapping of {"X", "Y"} to (int, int)
-        Pixels per unit as a fraction, from the file's tags; may be empty.
-    resolution_unit : int
-        TIFF's code: 1 none, 2 inch, 3 centimetre.
+    `resolution` maps "X" and "Y" to pixels per unit as a fraction (int, int), from the tags; it may
+    be empty. `resolution_unit` is TIFF's code: 1 none, 2 inch, 3 centimeter.
 
-    Examples
-    --------
     >>> values = {"unit": "micron", "spacing": "1.5", "finterval": "30"}
     >>> calibration(Described("imagej", values=values), {"X": (4, 1), "Y": (4, 1)}, 1)[:3]
     ({'Z': 1.5, 'Y': 0.25, 'X': 0.25}, 'µm', 30.0)
@@ -155,7 +121,7 @@ def _shaped(text: str, pages: Sequence[Page]) -> Described:
     except (ValueError, TypeError, KeyError, ArithmeticError, RecursionError) as error:
         raise _unparsable(text, error) from error
     held = sum(math.prod(page.shape) for page in pages)
-    if elements > held and len(pages) > 1:  # one page may stand for a stack behind it
+    if elements > held and len(pages) > 1:  # one page may describe a contiguous stack
         refuse(f"hold the {elements} values it announces", held)
     return Described("shaped", elements, values)
 
@@ -172,7 +138,7 @@ def _imagej(text: str, pages: Sequence[Page]) -> Described:
         refuse("announce 1 plane or more", repr(text[:80]))
     planes, page = max(frames * slices * channels, images), pages[0]
     if page.shape[3] == channels > 1 and (page.separate or images == frames * slices):
-        planes = frames * slices  # Bio-Formats and ImageJ: the samples of a page are its channels
+        planes = frames * slices  # Bio-Formats and ImageJ store channels as samples of a page
     if len(pages) not in (1, planes):
         refuse(f"hold the {planes} planes its ImageJ description announces", len(pages))
     return Described("imagej", planes * math.prod(page.shape), values)

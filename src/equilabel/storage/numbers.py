@@ -1,4 +1,4 @@
-"""Numbers of objects in a picture: as many as can be read."""
+"""Draw the numbers of objects in a picture, as many as can be read."""
 
 from __future__ import annotations
 
@@ -14,20 +14,13 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
 SIZE = 15  # pixels of the font
-STROKE = 2  # pixels of the dark rim of letters
-COARSE = 1024  # pixels of the longer side of the map in which places are looked for
-MOST = 5000  # objects tried, the largest first: more could not be told apart
+STROKE = 2  # pixels of the dark outline of digits
+COARSE = 1024  # pixels of the longer side of the map that is searched for places
+MOST = 5000  # objects tried, the largest first; more would not be readable
 
 
 class Place(NamedTuple):
-    """The pixel of an object that is furthest from its edge.
-
-    Attributes
-    ----------
-    label, y, x : int
-    reach : float
-        Its distance from the edge, in pixels of the picture.
-    """
+    """The pixel of an object that is furthest from its edge; `reach` is that distance in pixels."""
 
     label: int
     y: int
@@ -42,26 +35,12 @@ def draw_numbers(
     *,
     kept_free: tuple[int, int] = (0, 0),
 ) -> NDArray[np.uint8]:
-    """Draw the numbers of objects, those of the largest first; none covers another.
+    """Return an (M, N, 3) picture with the numbers of objects, which do not overlap.
 
-    A number lies in the middle of its object; of one that is smaller than the number, beside it,
-    where it hides no other. A number for which there is no room is left out.
-
-    Parameters
-    ----------
-    panel : (M, N, 3) array of uint8
-        The picture.
-    plane : (M, N) array of int
-        Its labels.
-    color_of : callable
-        Returns a color for each label of an array.
-    kept_free : (int, int)
-        Height and width of the upper left corner where no number may lie.
-
-    Returns
-    -------
-    (M, N, 3) array of uint8
-        The picture with numbers.
+    `plane` has the (M, N) labels; `color_of` returns colors for an array of labels. A number is
+    drawn in the middle of its object; if the object is too small, beside it where no other object
+    is hidden; otherwise not at all. Larger objects come first. No number is drawn in the upper left
+    corner of height and width `kept_free`.
     """
     from PIL import Image, ImageDraw, ImageFont
 
@@ -89,7 +68,7 @@ def draw_numbers(
 def _corners(
     place: Place, height: int, width: int, shape: tuple[int, ...]
 ) -> Iterator[tuple[int, int, bool]]:
-    """Yield where the upper left corner of a number may lie, and whether it may cover objects."""
+    """Yield possible upper left corners of a number, and whether it may cover objects."""
     y = min(max(place.y - height // 2, 0), shape[0] - height)
     if 2 * place.reach >= height:
         yield y, min(max(place.x - width // 2, 0), shape[1] - width), True
@@ -101,11 +80,11 @@ def _corners(
 
 
 def _places(plane: HostArray) -> list[Place]:
-    """Return the place of each object that a coarse map shows, the largest objects first."""
+    """Return the place of each object in a coarse map, the largest objects first."""
     from scipy.ndimage import distance_transform_edt
 
     step = -(-max(plane.shape) // COARSE)
-    coarse = np.pad(plane[::step, ::step], 1, mode="edge")  # the border of a picture is no edge
+    coarse = np.pad(plane[::step, ::step], 1, mode="edge")  # the border of a picture is not an edge
     inside = coarse != 0
     inside[1:] &= coarse[1:] == coarse[:-1]
     inside[:, 1:] &= coarse[:, 1:] == coarse[:, :-1]

@@ -1,4 +1,4 @@
-"""One table of the objects of many images, put together from a table for each image."""
+"""Merge the tables of many images into one table of all objects."""
 
 from __future__ import annotations
 
@@ -15,57 +15,28 @@ from .table import escaped, needs_pyarrow
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-ROWS = 2**16  # of a group of rows in a Parquet file, at least
+ROWS = 2**16  # least rows of a row group in a Parquet file
 
-MOST_COPIED = 2**22  # bytes of a table that are copied at once
+MOST_COPIED = 2**22  # bytes of a table that is copied at once
 
 
 class Part(NamedTuple):
-    """The table of one image.
+    """The table of one image."""
 
-    Attributes
-    ----------
-    file : str
-        The image: what stands in the column "file".
-    unit : str
-        Unit of its lengths: what stands in the column "unit".
-    path : Path
-        The table, as `write_table` wrote it.
-    """
-
-    file: str
-    unit: str
-    path: Path
+    file: str  # the image, for the column "file"
+    unit: str  # of lengths, for the column "unit"
+    path: Path  # the table, written by `write_table`
 
 
 def merge_tables(path: Path | str, parts: Sequence[Part], *, unit_row: bool = False) -> None:
-    """Put tables below each other, with columns that name the image and its unit.
+    """Concatenate tables, with columns that name the image and its unit of lengths.
 
-    Columns that one table lacks are empty in its rows. Tables are read row by row, however
-    large they are, and the cells of CSV files are copied as they are written: the same tables
-    give the same bytes.
+    `path` and the parts end in ``.csv`` or ``.parquet``. Columns that a table lacks are empty.
+    Large tables are read in parts, and the cells of CSV files are copied unchanged, so the same
+    tables give the same bytes. With `unit_row`, the second line of each CSV file has units, and so
+    has that of the new one, where different units are joined by "or". Raises OSError, ValueError if
+    a table was changed since it was written, or ImportError if pyarrow is missing.
 
-    Parameters
-    ----------
-    path : path
-        File to write, ending in ``.csv`` or ``.parquet``; the parts end in the same.
-    parts : sequence of Part
-        Tables in the order of their rows.
-    unit_row : bool
-        Whether the second line of each CSV file has the units of columns. So has that of the
-        new one; units of a column that differ are joined by "or".
-
-    Raises
-    ------
-    OSError
-        If a table cannot be read, or the file cannot be written.
-    ValueError
-        If a table was changed since it was written.
-    ImportError
-        If the suffix is ``.parquet`` and pyarrow is not installed.
-
-    Examples
-    --------
     >>> import tempfile
     >>> from equilabel.storage.table import write_table
     >>> folder = Path(tempfile.mkdtemp())
@@ -113,12 +84,9 @@ def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
 
 
 def _copy(path: Path, own: Sequence[str], unit_row: bool, file: TextIO) -> bool:
-    """Copy the rows of a small table whose cells need no quotes, with some cells before each.
+    """Copy the rows of a small table without quotes, with the cells `own` before each row.
 
-    Returns
-    -------
-    bool
-        Whether it is such a table; if not, nothing is written.
+    Returns False if it is another table; then nothing is written.
     """
     with os.fdopen(open_regular(path), "rb") as source:
         text = source.read(MOST_COPIED + 1)
@@ -128,7 +96,7 @@ def _copy(path: Path, own: Sequence[str], unit_row: bool, file: TextIO) -> bool:
     lines = lines[unit_row:]
     commas = head.count(",")
     if commas == 0 or any(line.count(",") != commas for line in lines):
-        return False  # a single column is quoted where it is empty
+        return False  # empty cells of a single column are quoted
     begin = io.StringIO()
     csv.writer(begin, lineterminator="").writerow(own)
     file.writelines(f"{begin.getvalue()},{line}\n" for line in lines)

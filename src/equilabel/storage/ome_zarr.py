@@ -1,4 +1,4 @@
-"""OME-Zarr: where the pixels of an image are, and what its axes mean (NGFF 0.4 and 0.5)."""
+"""OME-Zarr (NGFF 0.4 and 0.5): find the pixels of an image and the meaning of its axes."""
 
 from __future__ import annotations
 
@@ -12,18 +12,13 @@ from .directories import UnreadableImageError, refuse
 from .files import replacing
 from .units import calibrate, positive, seconds
 
-LONGEST = 2**24  # bytes of a description that is read
+LONGEST = 2**24  # most bytes of a description
 
 
 class Level(NamedTuple):
-    """One resolution of an OME-Zarr; coordinates are `scale * index + translation`.
+    """One resolution of an OME-Zarr; coordinates are `scale * index + translation` on each axis.
 
-    Attributes
-    ----------
-    path : Path
-        Folder of its array.
-    scale, translation : tuple of float
-        For each axis.
+    `path` is the folder of its array.
     """
 
     path: Path
@@ -33,49 +28,24 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True)
 class ZarrImage:
-    """An array of a Zarr and, if it is an OME-Zarr, what its axes mean.
+    """An array of a Zarr and, for an OME-Zarr, the meaning of its axes."""
 
-    Attributes
-    ----------
-    path : Path
-        Folder of the array, of the full resolution.
-    group : Path, or None
-        Folder of the OME-Zarr.
-    axes : str
-        One letter of T, C, Z, Y, X for each axis; empty where they are not known.
-    spacing : dict of str to float
-        Pixel size along Z, Y and X where it is known.
-    unit : str
-        Of `spacing`; "" where it is unknown.
-    version : str
-        Of NGFF; "" for a plain Zarr.
-    channels : tuple of str
-        Their names, or none.
-    interval : float or None
-        Seconds between time points.
-    levels : tuple of Level
-        All resolutions, the full one first; none where the axes are not known.
-    units : tuple of str
-        Of the coordinates of each axis, as they are spelled; "" for none.
-    notes : tuple of str
-        Sentences on what was left out.
-    """
-
-    path: Path
-    group: Path | None = None
-    axes: str = ""
-    spacing: dict[str, float] | None = None
-    unit: str = ""
-    version: str = ""
-    channels: tuple[str, ...] = ()
-    interval: float | None = None
-    levels: tuple[Level, ...] = ()
+    path: Path  # folder of the array in full resolution
+    group: Path | None = None  # folder of the OME-Zarr
+    axes: str = ""  # one letter of T, C, Z, Y, X for each axis; "" if unknown
+    spacing: dict[str, float] | None = None  # pixel size along Z, Y and X where known
+    unit: str = ""  # of `spacing`; "" if unknown
+    version: str = ""  # of NGFF; "" for a plain Zarr
+    channels: tuple[str, ...] = ()  # names, or none
+    interval: float | None = None  # seconds between time points
+    levels: tuple[Level, ...] = ()  # all resolutions, the full one first; none if axes are unknown
+    # of the coordinates of each axis, as spelled in the file; "" for none
     units: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences about what was left out
 
 
 def is_zarr(path: Path) -> bool:
-    """Return whether a path is the folder of an array or a group of Zarr, and can be read."""
+    """Return whether a path is the folder of a Zarr array or group, and can be read."""
     names = ("zarr.json", ".zgroup", ".zarray")
     try:
         return path.is_dir() and any((path / name).is_file() for name in names)
@@ -94,9 +64,9 @@ def describes_labels(path: Path) -> bool:
 
 
 def files_of(path: Path) -> list[Path]:
-    """List the files that an image in a Zarr consists of: its array, and what describes it.
+    """List the files of an image in a Zarr: its array in full resolution and its metadata.
 
-    Lower resolutions and labels are not among them.
+    Lower resolutions and labels are left out.
     """
     found = find_image(path)
     files = [file for file in found.path.rglob("*") if file.is_file()]
@@ -108,19 +78,9 @@ def files_of(path: Path) -> list[Path]:
 def find_image(path: Path | str) -> ZarrImage:
     """Find the array of full resolution at a path.
 
-    Parameters
-    ----------
-    path : path
-        An array of Zarr, an image of an OME-Zarr, or an OME-Zarr that holds one image, as
-        bioformats2raw writes it.
+    The path is a Zarr array, an image of an OME-Zarr, or an OME-Zarr with one image, as written by
+    bioformats2raw. Raises UnreadableImageError otherwise, or if the description is wrong.
 
-    Raises
-    ------
-    UnreadableImageError
-        If there is neither, or its description is not one.
-
-    Examples
-    --------
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> written = (folder / "zarr.json").write_text('{"node_type": "array", "zarr_format": 3}')
@@ -189,7 +149,7 @@ def _folder_of(path: Path, dataset: dict[str, Any]) -> Path:
 def _coordinates(
     rank: int, dataset: dict[str, Any], scales: dict[str, Any]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return scale and translation of a resolution: its own transformations, then those of all."""
+    """Return scale and translation of a resolution: its own, combined with those of the image."""
     scale, translation = [1.0] * rank, [0.0] * rank
     for described in (dataset, scales):
         for transform in described.get("coordinateTransformations", ()):
@@ -206,13 +166,13 @@ def _coordinates(
 
 
 def _known(lengths: dict[str, tuple[Any, float]]) -> dict[str, tuple[Any, float]]:
-    """Leave out axes whose scale says nothing: 1 without a unit, where others have one or say 1."""
+    """Leave out axes with a meaningless scale: 1 without a unit, if others have a unit or scale."""
     told = {name: pair for name, pair in lengths.items() if pair[1] != 1 or _unit(pair[0])}
     return told if not told or any(_unit(axis) for axis, _ in told.values()) else lengths
 
 
 def _channels(omero: Any) -> tuple[str, ...]:
-    """Return the names of channels, or none unless each has one of its own."""
+    """Return the names of channels; () unless all have different names."""
     known = omero.get("channels") if isinstance(omero, dict) else None
     rows = known if isinstance(known, list) else []
     names = tuple(str(row.get("label", "")) for row in rows if isinstance(row, dict))
@@ -220,18 +180,12 @@ def _channels(omero: Any) -> tuple[str, ...]:
 
 
 def _unit(axis: Any) -> str:
-    """Return the unit of an axis, or "" if it has none."""
+    """Return the unit of an axis; "" if it has none."""
     return str(axis.get("unit") or "") if isinstance(axis, dict) else ""
 
 
 def _attributes(path: Path) -> dict[str, Any] | None:
-    """Return the attributes of a group, or None for an array.
-
-    Raises
-    ------
-    UnreadableImageError
-        If it is neither.
-    """
+    """Return the attributes of a group, None for an array; raise UnreadableImageError otherwise."""
     if (path / ".zarray").is_file():
         return None
     for name in ("zarr.json", ".zgroup"):
@@ -251,7 +205,7 @@ def _attributes(path: Path) -> dict[str, Any] | None:
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """Read a description, or raise UnreadableImageError."""
+    """Read a JSON description, or raise UnreadableImageError."""
     if file.stat().st_size > LONGEST:
         refuse(f"have descriptions of up to {LONGEST} bytes", f"{file.stat().st_size}")
     try:
@@ -266,6 +220,6 @@ def read_json(file: Path) -> dict[str, Any]:
 
 
 def write_json(file: Path, content: dict[str, Any]) -> None:
-    """Write a description, which is there as a whole or not at all."""
+    """Write a JSON description atomically."""
     with replacing(file) as unfinished:
         unfinished.write_text(json.dumps(content, indent=1), "utf-8")

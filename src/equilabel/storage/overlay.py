@@ -1,8 +1,8 @@
 """Overlays: the image in gray, with its objects outlined in color.
 
-Images of more than two axes become a montage of planes: a projection would draw outlines that
-no plane has. Planes are spread evenly: up to nine along one leading axis (time or depth), three
-by three along two, the middle one along any further.
+Images with more than two axes become a montage of planes, because a projection would show outlines
+that no plane has. Planes are spread evenly: up to nine along one leading axis (time or depth),
+three by three along two, the middle one along any further axis.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
-LONGEST = 2048  # pixels of the picture's longer side, at most
-GOOD = 1200  # small images are enlarged to about this
-CAPTION = 28, 110  # pixels for the caption of a plane
-BAND = 512  # rows of a plane that are read at once
+LONGEST = 2048  # most pixels of the longer side of a picture
+GOOD = 1200  # small images are enlarged to about this side
+CAPTION = 28, 110  # height and width in pixels of the caption of a plane
+BAND = 512  # rows of a plane read at once
 GAP = 6  # pixels between the planes of a montage
-BRIGHTEST = 215  # gray of the brightest pixels: outlines outshine it
-GAMMA = 0.7  # below 1 shows dim objects beside bright ones
+BRIGHTEST = 215  # gray of the brightest pixels: darker than outlines
+GAMMA = 0.7  # below 1 makes dim objects visible beside bright ones
 PALETTE = np.array(
     [
         (255, 225, 0),  # yellow
@@ -55,33 +55,14 @@ def write_overlay(
 ) -> None:
     """Write a PNG of an image with the outlines of its objects, and their numbers.
 
-    Gray runs from the 0.5th to the 99.8th percentile of the pixels shown, and dim ones are
-    lifted. Large images are
-    reduced by whole blocks to at most 2048 pixels (gray by the mean, labels by the maximum, so
-    that no object is lost), small ones enlarged by a whole factor. Outlines lie inside their
-    objects; objects next to each other differ in color. Numbers are drawn where they can be read.
+    `image` is an (..., Y, X) array, or an object whose rows are read by indexing; NaN is black.
+    `labels` has the same shape. `spacing` is the pixel size along all axes or the last ones: rows
+    or columns are repeated until pixels are nearly square. Gray is stretched from the 0.5th to the
+    99.8th percentile. Large images are reduced by blocks to at most 2048 pixels (gray by the mean,
+    labels by the maximum, so that no object is lost), small ones are enlarged by a whole factor.
+    Outlines are inside their objects, and neighboring objects have different colors. Raises
+    ValueError if shapes differ, or there are fewer than two axes or no pixels.
 
-    Parameters
-    ----------
-    path : path
-        File to write; replaced only when the new one is complete.
-    image : (..., Y, X) array of bool, int or float
-        One channel; any object whose rows are read by its indices. NaN is drawn black.
-    labels : (..., Y, X) array of int
-        Of the same shape; 0 is background.
-    spacing : sequence of float, optional
-        Distance of elements along each axis, or along the last ones. Rows or columns are
-        repeated to bring Y and X near their true proportion.
-    numbered : bool
-        Whether numbers are drawn.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, or there are fewer than two axes or no elements.
-
-    Examples
-    --------
     >>> image = np.zeros((40, 60), np.uint8)
     >>> image[10:20, 10:30] = 200
     >>> write_overlay("overlay.png", image, (image > 0).astype(np.int32))  # doctest: +SKIP
@@ -98,7 +79,7 @@ def write_overlay(
     if image.ndim < 2 or image.size == 0:
         message = f"image must have at least two axes and one element; got shape {image.shape}."
         raise ValueError(message)
-    with np.errstate(invalid="ignore", over="ignore"):  # infinities are drawn too
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite values are drawn too
         picture = _draw(image, labels, _proportions(spacing), numbered=numbered)
     with replacing(Path(path)) as unfinished:
         Image.fromarray(picture).save(unfinished, format="PNG")
@@ -107,7 +88,7 @@ def write_overlay(
 def _draw(
     image: HostArray, labels: HostArray, repeat: tuple[int, int], *, numbered: bool
 ) -> NDArray[np.uint8]:
-    """Draw the chosen planes side by side; `repeat` makes their elements about square."""
+    """Draw the chosen planes side by side; `repeat` makes their pixels nearly square."""
     height, width = image.shape[-2] * repeat[0], image.shape[-1] * repeat[1]
     chosen, columns = _planes(image.shape[:-2], height / width)
     rows = -(-len(chosen) // columns)
@@ -144,7 +125,7 @@ def _draw(
 
 
 def _proportions(spacing: Sequence[float] | None) -> tuple[int, int]:
-    """Return how often to repeat rows and columns so that elements are about square."""
+    """Return how often to repeat rows and columns so that pixels are nearly square."""
     if spacing is None or len(spacing) < 2:
         return 1, 1
     down, across = float(spacing[-2]), float(spacing[-1])
@@ -154,13 +135,13 @@ def _proportions(spacing: Sequence[float] | None) -> tuple[int, int]:
 
 
 def _planes(leading: tuple[int, ...], proportion: float) -> tuple[list[tuple[int, ...]], int]:
-    """Choose planes of that height to width: indices into the leading axes, and columns."""
+    """Choose planes, whose height to width is `proportion`; return leading indices and columns."""
     if not leading:
         return [()], 1
     if len(leading) == 1:
         shown = min(leading[0], 9)
         columns = min(range(1, shown + 1), key=lambda n: (max(n, -(-shown // n) * proportion), -n))
-        columns = -(-shown // -(-shown // columns))  # no column stays empty
+        columns = -(-shown // -(-shown // columns))  # without empty columns
         return [(index,) for index in _spread(leading[0], shown)], columns
     across = _spread(leading[-1], 3)
     middle = tuple(size // 2 for size in leading[:-2])
@@ -176,7 +157,7 @@ def _spread(size: int, most: int) -> list[int]:
 def _reduced(
     combine: np.ufunc, image: Any, index: tuple[int, ...], step: int, dtype: npt.DTypeLike
 ) -> HostArray:
-    """Reduce a plane, some rows after the others: of one in a file no more is held at once."""
+    """Reduce a plane in bands of rows, so that a plane in a file is never in memory as a whole."""
     rows = step * max(1, BAND // step)
     bands = (slice(top, top + rows) for top in range(0, image.shape[-2], rows))
     parts = [_blocks(combine, np.asarray(image[(*index, band)]), step, dtype) for band in bands]
@@ -184,7 +165,7 @@ def _reduced(
 
 
 def _blocks(combine: np.ufunc, plane: HostArray, step: int, dtype: npt.DTypeLike) -> HostArray:
-    """Reduce blocks of `step` by `step` elements, ragged ends included; sums become means."""
+    """Reduce blocks of `step` by `step` pixels, also incomplete ones; sums become means."""
     if step == 1:
         return plane.astype(dtype)
     for _ in range(2):  # rows, then columns
@@ -207,10 +188,10 @@ def _enlarge(plane: HostArray, factor: int, repeat: tuple[int, int]) -> HostArra
 
 
 def _shades(grays: list[NDArray[np.float32]]) -> list[NDArray[np.uint8]]:
-    """Stretch the contrast of all planes alike, and brighten dark parts."""
+    """Stretch the contrast of all planes equally, and brighten dark parts."""
     values = np.concatenate([gray[np.isfinite(gray)] for gray in grays])
     black, white = np.percentile(values, (0.5, 99.8)) if values.size else (0, 0)
-    if black == white and values.size:  # sparse images: nearly all pixels alike
+    if black == white and values.size:  # sparse images: nearly all pixels are equal
         black, white = values.min(), values.max()
     scale = 1 / (white - black) if white > black else 0
     levels = [np.nan_to_num((gray.clip(black, white) - black) * scale) for gray in grays]
@@ -218,7 +199,7 @@ def _shades(grays: list[NDArray[np.float32]]) -> list[NDArray[np.uint8]]:
 
 
 def _edges(plane: HostArray, width: int) -> NDArray[np.bool_]:
-    """Mark the outermost `width` pixels of every object; the picture's border is no edge."""
+    """Mark the outermost `width` pixels of each object; the border of the picture is no edge."""
     edge = np.zeros(plane.shape, dtype=bool)
     for distance in range(1, width + 1):
         down = plane[distance:] != plane[:-distance]
@@ -232,10 +213,10 @@ def _edges(plane: HostArray, width: int) -> NDArray[np.bool_]:
 
 
 def _colors(planes: list[HostArray]) -> tuple[HostArray, NDArray[np.intp]]:
-    """Assign colors, so that neighboring objects differ, on a map of nearest objects.
+    """Return sorted labels and their colors, such that neighboring objects differ if possible.
 
-    Returns its labels, sorted, and for each a color that no neighbor has, as far as the palette
-    goes. The map is coarse: objects it misses are colored by their number.
+    Neighbors are found on a coarse map of nearest objects; objects that are not on it are colored
+    by their number.
     """
     from scipy.ndimage import distance_transform_edt
 
@@ -251,7 +232,7 @@ def _colors(planes: list[HostArray]) -> tuple[HostArray, NDArray[np.intp]]:
                 np.stack([one, other], -1)[one != other],
                 np.stack([other, one], -1)[one != other],
             ]
-        found.append(np.repeat(np.unique(owner)[:, None], 2, axis=1))  # those without neighbors
+        found.append(np.repeat(np.unique(owner)[:, None], 2, axis=1))  # labels without neighbors
     pairs = np.unique(np.concatenate(found), axis=0)
     known, starts = np.unique(pairs[:, 0], return_index=True)
     neighbors = np.split(np.searchsorted(known, pairs[:, 1]), starts[1:])

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-PADDING = 63  # bytes that writers leave at most: tifffile's resolutions, up to a round position
+PADDING = 63  # most unused bytes that writers leave, such as padding for alignment
 
 
 class Segments(NamedTuple):
-    """The strips or tiles of a page: how many, and their bytes when decoded.
+    """Number of the strips or tiles of a page, and their decoded size in bytes.
 
-    `last` is the length of the last strip of a plane, which may be shorter, and `each` the
-    number of strips or tiles of a plane.
+    `last` is the size of the last strip of a plane, which may be shorter, and `each` the number of
+    strips or tiles of a plane.
     """
 
     number: int
@@ -30,56 +30,28 @@ class Segments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: shape, compression, and the positions of its strips or tiles.
+    """A page: shape, compression, and the positions of its strips or tiles."""
 
-    Attributes
-    ----------
-    offset : int
-        Position of its directory, which tells pages apart.
-    shape : tuple of int
-        Depth, length, width and samples.
-    compression : int
-        TIFF's code; 1 is none.
-    separate : bool
-        Whether samples lie in planes of their own.
-    block : tuple of int
-        Shape of a tile, or 1 and the rows of a strip.
-    layout : tuple
-        Everything that pages have to share to be read as one stack.
-    segment_offsets, segment_bytes : (K,) array of uint64
-        Positions and stored lengths of the strips or tiles.
-    segments : Segments
-        How many there are and how long they are when decoded.
-    descriptions : tuple of str
-        Its descriptions; read for the first page only.
-    below : tuple of int
-        Positions of directories below it: smaller copies, as a rule.
-    spans : tuple of (int, int)
-        First byte and end of its directory and of values outside of that.
-    counted : bool
-        Whether it says how long its strips and tiles are.
-    """
-
-    offset: int
-    shape: tuple[int, int, int, int]
-    compression: int
-    separate: bool
-    block: tuple[int, ...]
-    layout: tuple[object, ...]
-    segment_offsets: NDArray[np.uint64]
-    segment_bytes: NDArray[np.uint64]
+    offset: int  # position of its directory, which identifies the page
+    shape: tuple[int, int, int, int]  # depth, length, width and samples
+    compression: int  # code of TIFF; 1 is none
+    separate: bool  # whether samples are stored in separate planes
+    block: tuple[int, ...]  # shape of a tile, or 1 and the rows of a strip
+    layout: tuple[object, ...]  # what pages need to have in common to be one stack
+    segment_offsets: NDArray[np.uint64]  # (K,): positions of the strips or tiles
+    segment_bytes: NDArray[np.uint64]  # (K,): their stored lengths
     segments: Segments
-    descriptions: tuple[str, ...]
-    below: tuple[int, ...]
-    spans: tuple[tuple[int, int], ...]
-    counted: bool
+    descriptions: tuple[str, ...]  # read for the first page only
+    below: tuple[int, ...]  # positions of its subdirectories, usually smaller copies
+    spans: tuple[tuple[int, int], ...]  # first byte and end of its directory and of values outside
+    counted: bool  # whether the file gives the lengths of its strips or tiles
 
     @property
     def slack(self) -> int:
-        """Bytes that may belong to no page: more could be a lost page like this one.
+        """Most unused bytes in a file with this page: more could be a lost page of the same kind.
 
-        Half of its pixels or of all else, whichever are more; next to none if its length
-        follows from its size alone.
+        This is half of its pixels or of its other data, whichever is larger; nearly nothing if the
+        stored lengths follow from its size.
         """
         if not self.counted:
             return PADDING
@@ -89,29 +61,21 @@ class Page:
 
 
 class Pages(NamedTuple):
-    """The pages of a file in order, those below them, and its length in bytes."""
+    """The pages of a file in order, those of subdirectories, and its length in bytes."""
 
     chain: tuple[Page, ...]
     below: tuple[Page, ...]
     size: int
 
     def gaps(self, claimed: Sequence[tuple[int, int]] = ()) -> list[tuple[int, int]]:
-        """Find runs of bytes that belong to no page, except those that writers leave.
+        """Return (first byte, end) of ranges that belong to no page, except small padding.
 
-        Parameters
-        ----------
-        claimed : sequence of (int, int)
-            First byte and end of what belongs to the image besides.
-
-        Returns
-        -------
-        list of (int, int)
-            First byte and end of each.
+        `claimed` are ranges that belong to the image but not to a page.
         """
         pages = (*self.chain, *self.below)
         spans = np.array([span for page in pages for span in page.spans], np.int64)
         parts = parts_of(pages).astype(np.int64)
-        # Values that reach into pixels are none: the tag is damaged.
+        # Ignore values that overlap pixels: the tag is damaged.
         after = np.searchsorted(parts[1], spans[:, 0], side="right")
         apart = np.append(parts[0], self.size)[after] >= spans[:, 1]
         ends_of_file = [(0, 8), (self.size, self.size)]
@@ -124,7 +88,7 @@ class Pages(NamedTuple):
 
 
 def parts_of(pages: Sequence[Page]) -> NDArray[np.uint64]:
-    """Return the first bytes and the ends of all strips and tiles, in the order of the file."""
+    """Return a (2, K) array of first bytes and ends of all strips and tiles, in order."""
     starts = np.concatenate([page.segment_offsets for page in pages])
     ends = starts + np.concatenate([page.segment_bytes for page in pages])
     order = np.argsort(starts, kind="stable")

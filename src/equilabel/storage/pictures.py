@@ -1,4 +1,4 @@
-"""PNG, JPEG and BMP: checked before they are decoded, and read completely or not at all."""
+"""Read PNG, JPEG and BMP: checked before they are decoded, and complete or not at all."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp")
 FORMATS = ("PNG", "JPEG", "BMP")
 NAMES = ("red", "green", "blue")
-ITEM = {"I;16": 2, "I;16B": 2, "I": 4, "F": 4}  # bytes of a value, where there are more than one
+ITEM = {"I;16": 2, "I;16B": 2, "I": 4, "F": 4}  # bytes of a value, if more than one
 GRAY = "Red, green and blue are equal everywhere; the picture was read as gray."
-ORIENTATION = 274  # tag of EXIF: how a viewer should turn the picture
+ORIENTATION = 274  # tag of EXIF: how a viewer should rotate the picture
 
 
 def read_picture(
@@ -34,35 +34,13 @@ def read_picture(
 ) -> TiffImage:
     """Read a PNG, JPEG or BMP, completely or not at all.
 
-    Gray of 1 bit becomes bool, of up to 8 bits uint8, of 16 bits uint16. Colors become the
-    channels red, green and blue, of 8 or 16 bits; or gray, if all three are equal everywhere.
-    Transparency is left out. There is no pixel size: what these files hold is a setting for
-    print.
+    Gray of 1 bit becomes bool, of up to 8 bits uint8, of 16 bits uint16. Colors become the channels
+    red, green and blue of 8 or 16 bits, or gray if all three are equal everywhere. Transparency and
+    the pixel size, which is a print setting, are ignored. `memory_limit` is in bytes of decoded
+    pixels, by default half of the free memory. With `indices`, a picture with a palette is read as
+    color numbers (as used for labels), otherwise as colors. Raises UnreadableImageError if the file
+    is damaged, too large, or CMYK; OSError if it cannot be read.
 
-    Parameters
-    ----------
-    path : path
-        File to read.
-    memory_limit : int, optional
-        Largest image to read, in bytes when decoded; by default half of the free memory.
-    indices : bool
-        Whether a picture with a palette is read as the numbers of its colors, as label images
-        have them; by default as its colors.
-
-    Returns
-    -------
-    TiffImage
-        Pixels, axes and notes.
-
-    Raises
-    ------
-    UnreadableImageError
-        If the file is damaged, cut off, too large, or of colors for print.
-    OSError
-        If there is no such file or the system cannot read it.
-
-    Examples
-    --------
     >>> import tempfile
     >>> from PIL import Image
     >>> file = Path(tempfile.mkdtemp()) / "red.png"
@@ -100,7 +78,7 @@ def read_picture(
 
 
 def described(path: Path) -> tuple[tuple[int, ...], str, str]:
-    """Return shape, axes and type that the pixels of a picture will have, from its header."""
+    """Return shape, axes and type of the pixels of a picture, from its header."""
     with path.open("rb") as file, _decoding(), _opened(file) as picture:
         width, height = picture.size
         deep = _is_deep(picture, file)
@@ -115,12 +93,12 @@ def _verify(file: Any) -> None:
     """Refuse a file of another format, and a PNG with a wrong checksum or without its end."""
     with _opened(file) as picture:
         if picture.format == "PNG":
-            picture.verify()  # decoding does not look at the checksums
+            picture.verify()  # decoding does not check the checksums
 
 
 @contextmanager
 def _opened(file: Any) -> Iterator[Any]:
-    """Open a picture, however many pixels it has: the memory limit decides."""
+    """Open a picture of any size; the memory limit is checked later."""
     from PIL import Image, UnidentifiedImageError
 
     with warnings.catch_warnings():
@@ -149,7 +127,7 @@ def _check_memory(picture: Any, deep: bool, limit: int | None) -> None:
 
 
 def _is_deep(picture: Any, file: Any) -> bool:
-    """Return whether a PNG has more than a channel of 16 bits, of which Pillow keeps 8."""
+    """Return whether a PNG has several channels of 16 bits, of which Pillow keeps 8 bits."""
     if picture.format != "PNG":
         return False
     place = file.tell()
@@ -160,7 +138,7 @@ def _is_deep(picture: Any, file: Any) -> bool:
 
 
 def _decoded_deep(picture: Any, file: Any) -> HostArray:
-    """Return the pixels of a PNG with all their 16 bits, channels last."""
+    """Return the pixels of a PNG with all 16 bits, channels last."""
     import imagecodecs
 
     file.seek(0)
@@ -180,7 +158,7 @@ def _decoded(picture: Any, indices: bool) -> HostArray:
         picture = picture.convert("RGBA" if "transparency" in picture.info else "RGB")
     pixels: HostArray = normalize_bools(np.asarray(picture))
     if picture.mode == "I" and pixels.size and pixels.min() >= 0 and pixels.max() < 2**16:
-        return pixels.astype(np.uint16)  # what older versions of Pillow make of 16 bits
+        return pixels.astype(np.uint16)  # older versions of Pillow read 16 bits so
     return pixels.astype(pixels.dtype.newbyteorder("="))
 
 
@@ -206,7 +184,7 @@ def _notes(picture: Any) -> list[str]:
 
 @contextmanager
 def _decoding() -> Iterator[None]:
-    """Raise what Pillow and codecs raise for a damaged file as UnreadableImageError."""
+    """Convert errors of Pillow and codecs for damaged files to UnreadableImageError."""
     try:
         yield
     except MemoryError:

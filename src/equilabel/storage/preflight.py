@@ -1,8 +1,8 @@
-"""Check a TIFF file before its pixels are read: pages, shapes, strips and tiles.
+"""Check pages, shapes, strips and tiles of a TIFF file before its pixels are read.
 
-Every page is walked, none is decoded: the chain of directories has to end, each page needs
-whole axes, and each strip or tile has to lie inside the file and be long enough for the
-pixels it stands for. The work and the memory follow the length of the file, not its claims.
+Every page is visited, none is decoded: the chain of directories has to end, each page needs
+complete axes, and each strip or tile has to lie inside the file and be long enough for its pixels.
+Work and memory depend on the length of the file, not on what it claims.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Tags of the TIFF 6.0 specification, and two of SGI's for volumes.
+# Tags of the TIFF 6.0 specification, and two of SGI for volumes.
 WIDTH, LENGTH, BITS, COMPRESSION, FILL_ORDER, DESCRIPTION = 256, 257, 258, 259, 266, 270
 SAMPLES, ROWS_PER_STRIP, PLANAR, PREDICTOR, TILE_WIDTH, TILE_LENGTH = 277, 278, 284, 317, 322, 323
 SUBIFDS, SAMPLE_FORMAT, DEPTH, TILE_DEPTH = 330, 339, 32997, 32998
-OFFSETS, BYTE_COUNTS = (324, 273, 513), (325, 279, 514)  # of tiles, strips, old JPEG
+OFFSETS, BYTE_COUNTS = (324, 273, 513), (325, 279, 514)  # tags of tiles, strips, old JPEG
 FAX = (2, 3, 4)  # compressions
 
-# The most bytes that one stored byte can become. The formats set it: deflate 1032, LZW about
+# Most decoded bytes per stored byte. The formats limit it: deflate 1032, LZW about
 # 1365 (4096 entries of 12 bits), PackBits 64, LZMA 7045, zstd 128 KiB for a block of 4 bytes.
-# Image codecs (JPEG and younger) have no such bound: theirs lies far above any real image.
+# Image codecs (JPEG and newer) have no such limit: theirs is far above any real image.
 YIELDS = {1: 1, 5: 1400, 8: 1032, 32946: 1032, 50013: 1032, 32773: 64, 34925: 7100}
 YIELDS |= {34926: 2**15, 50000: 2**15}
 UNBOUNDED = 2**20
@@ -39,24 +39,11 @@ MOST_BELOW = 64  # smaller copies of one page
 
 
 def walk(file: BinaryIO) -> Pages:
-    """Check all pages of a TIFF file against the bytes of the file.
+    """Check all pages of a regular TIFF file against its bytes, and return them (at least one).
 
-    Parameters
-    ----------
-    file : binary file
-        A regular file, open for reading.
-
-    Returns
-    -------
-    Pages
-        At least one in the chain.
-
-    Raises
-    ------
-    UnreadableImageError
-        If the file is no TIFF, the chain of pages loops or leaves the file, or a page has an
-        axis of length 0, lacks a tag, or points to bytes that are missing, too few, or those of
-        another strip or tile.
+    Raises UnreadableImageError if the file is not a TIFF, the chain of pages loops or leaves the
+    file, or a page has an axis of length 0, lacks a tag, or refers to bytes that are missing, too
+    few, or part of another strip or tile.
     """
     directories = Directories(file)
     pages: list[Page] = []
@@ -91,7 +78,7 @@ class _Tags:
         return code in self._tags
 
     def count(self, code: int) -> int:
-        """Return how many values a tag has; 0 if it is missing."""
+        """Return the number of values of a tag; 0 if it is missing."""
         return self._tags[code].number if code in self._tags else 0
 
     def number(self, code: int, default: int) -> int:
@@ -100,7 +87,7 @@ class _Tags:
         return default if tag is None else self._directories.integer(tag)
 
     def numbers(self, codes: tuple[int, ...], most: int) -> NDArray[np.uint64]:
-        """Return the first `most` values of the first of some tags that there is."""
+        """Return the first `most` values of the first tag of `codes` that exists."""
         for code in codes:
             if code in self._tags:
                 return self._directories.integers(self._tags[code], most)
@@ -180,7 +167,7 @@ def _locations(
     offsets, stored = tags.numbers(OFFSETS, most), tags.numbers(BYTE_COUNTS, most)
     counted = stored.size > 0
     if compression == segments.number == 1 and not counted:
-        stored = np.array([segments.size], np.uint64)  # old writers leave it out
+        stored = np.array([segments.size], np.uint64)  # left out by old writers
     if not len(offsets) == len(stored) == segments.number:
         got = f"{len(offsets)} positions and {len(stored)} lengths on page {index}"
         refuse(f"locate each of its {segments.number} strips or tiles", got)
@@ -190,7 +177,7 @@ def _locations(
 def _segments(
     shape: tuple[int, int, int, int], bits: list[int], separate: bool, block: tuple[int, ...]
 ) -> Segments:
-    """Compute the number and sizes of strips or tiles from the shape of one, `block`."""
+    """Return the number and sizes of strips or tiles, whose shape is `block`."""
     depth, length, width, samples = shape
     pixel = bits[0] if separate else sum(bits) * (samples // len(bits))
     planes = samples if separate else 1
@@ -214,7 +201,7 @@ def _check_bytes(
     compression: int,
     index: int,
 ) -> None:
-    """Refuse strips or tiles that are not inside the file, or too short for their pixels."""
+    """Refuse strips or tiles that are outside the file, or too short for their pixels."""
     outside = (stored > size) | (offsets > size - np.minimum(stored, size))
     if outside.any():
         k = int(outside.argmax())
@@ -241,7 +228,7 @@ def _check_bytes(
 
 
 def _check_overlaps(pages: Sequence[Page]) -> None:
-    """Refuse strips and tiles that share bytes: one would be decoded many times."""
+    """Refuse strips and tiles that share bytes, which could be decoded very many times."""
     starts, ends = parts_of(pages)
     shared = starts[1:] < ends[:-1]
     if shared.any():

@@ -1,8 +1,8 @@
 """Check that strips and tiles decode to the size and type of their page.
 
-tifffile crops, reshapes and casts what a codec returns until it fits: half the width of a
-JPEG 2000 strip would be a sheared picture, 8 of 16 bits other values. Here it is looked at
-before that happens and, where a codec can be asked, before it decodes.
+tifffile crops, reshapes and casts the output of a codec until it fits: half the width of a JPEG
+2000 strip would give a sheared picture. Here the output is checked first and, if the codec allows
+it, before decoding.
 """
 
 from __future__ import annotations
@@ -25,29 +25,26 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
-    # As tifffile calls it: stored bytes and index to pixels, their position in the image, and
+    # The interface of tifffile: from stored bytes and index to pixels, their position, and
     # the shape of the strip or tile as (depth, length, width, samples).
     Decode = Callable[..., tuple[HostArray, tuple[int, ...], tuple[int, ...]]]
 
 JPEG = {6, 7, 33007, 34892}
 JPEG_2000 = {33003, 33004, 33005, 34712}
-CUT_TILES = {*JPEG, 34933}  # and PNG: tiles at the edge may end with the image
+CUT_TILES = {*JPEG, 34933}  # and PNG: tiles at the edge may be cut off there
 LERC, WEBP = 34887, 50001
-SIZELESS = {1, 48124, 65000, 65001, 65002}  # lengths are checked, or the codec is told the size
-# What imagecodecs says before what it found, and how it writes types.
+SIZELESS = {1, 48124, 65000, 65001, 65002}  # lengths are checked, or the codec knows the size
+# Prefix of an error message of imagecodecs, and names of types in it.
 MISFIT = re.compile(r"invalid out\.(shape|dtype)=.*, \1=")
 TYPE = re.compile(r"(u?int|float)\d+|\b[uif]\d\b")
-MOST_TRIED = 2**26  # bytes of a strip or tile that is decoded to try it
+MOST_TRIED = 2**26  # bytes of a strip or tile that is decoded as a test
 
 
 def guard(page: TiffPage) -> None:
     """Make a page refuse strips and tiles of another size or type than its own.
 
-    Parameters
-    ----------
-    page : tifffile.TiffPage
-        One with tags of its own. Its `decode` is replaced by one that may raise
-        UnreadableImageError.
+    Replaces `page.decode` by a function that may raise UnreadableImageError. The page needs its own
+    tags.
     """
     if getattr(page.decode, "__module__", "") != __name__:
         page.decode = _guarded(page)
@@ -91,11 +88,11 @@ def _guarded(page: TiffPage) -> Decode:
 
 
 def _bytes(page: TiffPage, given: Decode) -> Decode:
-    """Guard a codec of bytes: it has to return as many as the strip or tile takes."""
+    """Guard a codec of bytes: its output must have the size of the strip or tile."""
     import tifffile
 
     decompress = tifffile.TIFF.DECOMPRESSORS[int(page.compression)]
-    bare = copy.copy(page)  # the page as it would be without compression
+    bare = copy.copy(page)  # the same page without compression
     bare.compression, bare.fillorder = 1, 1
     for cached in ("decode", "hash"):
         bare.__dict__.pop(cached, None)
@@ -107,8 +104,8 @@ def _bytes(page: TiffPage, given: Decode) -> Decode:
         size, whole = line * length, line * _length(page)
         if page.fillorder == 2:
             data = _turned(data)
-        found = decompress(data, out=np.empty(whole + 1, np.uint8))  # a number would be copied
-        if len(found) not in (size, whole):  # some writers fill up the last strip
+        found = decompress(data, out=np.empty(whole + 1, np.uint8))  # a size would cause a copy
+        if len(found) not in (size, whole):  # some writers pad the last strip
             more = " or more" if len(found) > whole else ""
             refuse(f"decode to {size} bytes per strip or tile", f"{len(found)}{more}")
         return unpack(memoryview(found), index, **options)
@@ -117,18 +114,18 @@ def _bytes(page: TiffPage, given: Decode) -> Decode:
 
 
 def _image(page: TiffPage, given: Decode) -> Decode:
-    """Guard a codec of images: it gets an array of the right shape and type to decode into."""
+    """Guard a codec of images: it decodes into an array of the right shape and type."""
     import tifffile
 
     compression = int(page.compression)
     decompress = tifffile.TIFF.DECOMPRESSORS[compression]
-    opaque = compression == WEBP and page.samplesperpixel == 4  # alpha may be left out
+    opaque = compression == WEBP and page.samplesperpixel == 4  # alpha may be missing
     extra = {"hasalpha": True} if opaque else {}
 
     def decode(data: bytes, index: int, **options: object) -> Any:
         _, position, shape = given(None, index, **options)
         allowed = _allowed(page, position, shape)
-        if compression in JPEG_2000:  # looks at the array after decoding only
+        if compression in JPEG_2000:  # checks the array only after decoding
             frame = jpeg2000_frame(data)
             _check_frame(frame, allowed, shape)
             same = frame is not None and frame.kind == page.dtype.kind
@@ -155,8 +152,8 @@ def _image(page: TiffPage, given: Decode) -> Decode:
 def _type(decompress: Callable[..., Any], data: bytes) -> object:
     """Return the type of a compressed stream, without decoding it.
 
-    It is offered an array of a type that no codec has, and says in its error which one it
-    wants. Given one of the same size, it would take signed for unsigned numbers and floats.
+    The codec gets an array of a type that it does not support, and its error names the right type.
+    With an array of the same item size, it would accept a wrong type.
     """
     try:
         decompress(data, out=np.empty((1, 1), np.complex128))
@@ -171,7 +168,7 @@ def _jpeg(page: TiffPage, given: Decode) -> Decode:
     """Guard JPEG by the header of each stream; tifffile handles its tables and colors."""
 
     def decode(data: bytes, index: int, **options: object) -> Any:
-        if options.get("jpegheader") is None:  # else it is that of the whole page
+        if options.get("jpegheader") is None:  # otherwise it describes the whole page
             _, position, shape = given(None, index)
             frame = jpeg_frame(data)
             _check_frame(frame, _allowed(page, position, shape), shape)
@@ -199,7 +196,7 @@ def _fax(page: TiffPage, given: Decode) -> Decode:
 
 
 def _turned(data: bytes | bytearray) -> bytes:
-    """Return bytes with their bits in the other order."""
+    """Return bytes with reversed bits."""
     import imagecodecs
 
     return bytes(imagecodecs.bitorder_decode(data))
@@ -208,7 +205,7 @@ def _turned(data: bytes | bytearray) -> bytes:
 def _check_frame(
     frame: Frame | None, allowed: list[tuple[int, int]], shape: tuple[int, ...]
 ) -> None:
-    """Refuse a stream whose header has another size than the strip or tile may have."""
+    """Refuse a stream whose header has a size that the strip or tile cannot have."""
     if frame is None:
         refuse(_rule(shape), "one without a header")
     if frame[:2] not in allowed or frame.samples != shape[3]:
@@ -222,7 +219,7 @@ def _rule(shape: tuple[int, ...]) -> str:
 def _allowed(
     page: TiffPage, position: tuple[int, ...], shape: tuple[int, ...]
 ) -> list[tuple[int, int]]:
-    """List the lengths and widths a strip or tile may have: whole, or cut at the edge."""
+    """List the possible lengths and widths of a strip or tile: whole, or cut at the edge."""
     if page.is_tiled and int(page.compression) not in CUT_TILES:
         return [(shape[1], shape[2])]
     if not page.is_tiled:

@@ -37,26 +37,9 @@ def opened(
 ) -> Iterator[tuple[Sequence[Any], Described]]:
     """Open a TIFF file, and check it as far as possible without decoding.
 
-    Parameters
-    ----------
-    path : Path
-        File to open.
-    series : int
-        Which of its images has to be readable.
-    memory_limit : int, optional
-        Largest image to accept, in bytes when decoded; by default half of the free memory.
-
-    Yields
-    ------
-    images : sequence of tifffile.TiffPageSeries
-        All images of the file.
-    described : Described
-        What the description says of image number `series`.
-
-    Raises
-    ------
-    UnreadableImageError, OSError, ValueError
-        As `tiff.check_tiff`.
+    Yields all images of the file (tifffile.TiffPageSeries) and the description of image `series`,
+    which has to be readable. `memory_limit` is in bytes of decoded pixels, by default half of the
+    free memory. Raises the errors of `tiff.check_tiff`.
     """
     import tifffile
 
@@ -101,9 +84,9 @@ def opened(
 
 
 def try_decoding(image: Array) -> None:
-    """Decode the first and the last strip or tile of an image that `opened` has checked.
+    """Decode the first and the last strip or tile of an image from `opened`.
 
-    Enough to notice that its pages announce another size or type than they hold.
+    That is enough to notice that pages do not have the size or type that they announce.
     """
     page = image.keyframe
     with _decoding():
@@ -111,28 +94,10 @@ def try_decoding(image: Array) -> None:
 
 
 def decoded(image: Array) -> tuple[HostArray, str, tuple[str, ...]]:
-    """Decode an image, with its axes in the order T, C, Z, Y, X.
+    """Decode an image from `opened`; return pixels, axes, and notes on guesses.
 
-    Parameters
-    ----------
-    image : tifffile.TiffPageSeries
-        One that `opened` has checked.
-
-    Returns
-    -------
-    pixels : array
-        In C order and native byte order.
-    axes : str
-        A letter for each axis.
-    notes : tuple of str
-        Notes on guesses, in sentences.
-
-    Raises
-    ------
-    UnreadableImageError
-        If the pixels cannot be decoded.
-    MemoryError
-        If there is too little memory to decode them.
+    Pixels are in C order and native byte order, with axes in the order T, C, Z, Y, X. Raises
+    UnreadableImageError, or MemoryError if there is too little memory.
     """
     image, shape, axes = unsqueezed(image)
     try:
@@ -157,7 +122,7 @@ def decoded(image: Array) -> tuple[HostArray, str, tuple[str, ...]]:
 
 
 def _written_one_by_one(images: Sequence[Any]) -> bool:
-    """Return whether pages of one shape were added to the file one by one, each as an image."""
+    """Return whether pages of equal shape were added to the file one by one, each as an image."""
     first = images[0]
     return len(images) > 1 and all(
         image.kind == "shaped"
@@ -170,21 +135,21 @@ def _written_one_by_one(images: Sequence[Any]) -> bool:
 
 
 def _try_others(image: Array, pages: Sequence[Page]) -> None:
-    """Refuse a file with another page that does not decode: it may belong to the image."""
+    """Refuse a file with another page that does not decode, because it may belong to the image."""
     own = {page.offset for page in image}
     for number in {p.layout: k for k, p in enumerate(pages) if p.offset not in own}.values():
         page = image.parent.pages[number].aspage()
         if page.dtype is None and page.shaped[1:] != image.keyframe.shaped[1:]:
-            continue  # nothing that this image could have lost
+            continue  # cannot belong to this image
         guard(page)
         try_ends(image.parent.filehandle, page)
 
 
 @contextmanager
 def _decoding() -> Iterator[None]:
-    """Raise errors of decoders as `UnreadableImageError`.
+    """Convert errors of decoders to `UnreadableImageError`.
 
-    Errors of the system and of memory are not changed: the file may be intact.
+    Errors of the system and of memory are kept, because the file may be intact.
     """
     try:
         yield

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from .metadata import Described
     from .pages import Page, Pages
 
-MOST_ZEROS = 2**20  # bytes of a gap that are looked through
-SMALL = 2**22  # bytes for which nobody asks how much memory is free
+MOST_ZEROS = 2**20  # largest gap that is checked for zeros, in bytes
+SMALL = 2**22  # bytes below which free memory is not checked
 JPEG_XR = (22610, 34934)
 MICROSCOPES = ("lsm", "mmstack")
 
@@ -43,11 +43,11 @@ def check_image(image: Array, announced: Described, series: int, pages: Sequence
                 codecs.refuse_missing()
             remedy = "Export it uncompressed or with deflate; decrypt it if it is encrypted."
             refuse("have a compression that can be decoded", f"number {code}", remedy)
-    # tifffile looks for its own mark and those of two microscopes before OME and ImageJ.
+    # tifffile prefers its own description and those of two microscopes to OME and ImageJ.
     known = announced.kind in ("ome", "imagej", "shaped")
     if known and image.kind not in (announced.kind, *MICROSCOPES):
         refuse(f"be laid out as its {announced.kind} description announces", image.kind)
-    first = announced.kind != "shaped" or series == 0  # later images describe themselves
+    first = announced.kind != "shaped" or series == 0  # later images have their own descriptions
     if announced.elements not in (0, image.size) and first and image.kind not in MICROSCOPES:
         refuse(f"hold the {announced.elements} values it announces", image.size)
 
@@ -92,19 +92,20 @@ def check_memory(image: Array, limit: int | None) -> None:
 
 
 def check_alike(image: Array, pages: Sequence[Page]) -> None:
-    """Refuse a stack without a description if not all pages of one size are alike."""
+    """Refuse a stack without a description if pages of one size have different layouts."""
     layout = pages[0].layout
-    alike = sum(page.layout[:2] == layout[:2] for page in pages)  # shape and bits
+    alike = sum(page.layout[:2] == layout[:2] for page in pages)  # compares shape and bits
     if image.keyframe.offset == pages[0].offset and alike > len(image):
         refuse(f"have one layout for its {alike} pages of one size", f"{len(image)} with the first")
 
 
 def check_unclaimed(file: BinaryIO, images: Sequence[TiffPage], pages: Pages) -> None:
-    """Refuse a file with bytes that belong to no page, unless its description counts its pages.
+    """Refuse a file with bytes that belong to no page.
 
-    Zeros and a few bytes are accepted: writers align pages to round positions.
+    Zeros and a few bytes are accepted, because writers align pages. Call it only for images whose
+    description does not count the pages.
     """
-    behind = [  # one page may stand for a stack behind it
+    behind = [  # one page may describe a contiguous stack
         (image.dataoffset, image.dataoffset + image.size * image.dtype.itemsize)
         for image in images
         if len(image) == 1 and image.dataoffset is not None

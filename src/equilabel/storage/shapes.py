@@ -1,4 +1,4 @@
-"""The shape, the axes and the type that an image has once it is read."""
+"""Shape, axes and type that an image has once it is read."""
 
 from __future__ import annotations
 
@@ -16,17 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Header:
-    """Shape, axes and type that the pixels of an image will have.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Along `axes`.
-    axes : str
-        As in `TiffImage`.
-    dtype : str
-        Name of a NumPy type.
-    """
+    """Shape, axes (as in `TiffImage`) and name of the NumPy type of the pixels of an image."""
 
     shape: tuple[int, ...]
     axes: str
@@ -42,7 +32,7 @@ class Header:
 
 
 def header_of(image: Array) -> Header:
-    """Return what an image of a TIFF that is open says of itself."""
+    """Return the header of an image of an open TIFF."""
     dtype = np.dtype(np.float32) if image.dtype == np.float16 else image.dtype
     _, shape, axes = unsqueezed(image)
     pixels, axes, _ = canonical(np.broadcast_to(np.zeros((), dtype), shape), axes)
@@ -50,7 +40,7 @@ def header_of(image: Array) -> Header:
 
 
 def unsqueezed(image: Array) -> tuple[Array, tuple[int, ...], str]:
-    """Return an image of a TIFF that is open with its axes of length 1; and its shape and axes."""
+    """Return an image of an open TIFF with its axes of length 1, its shape and its axes."""
     if hasattr(image, "get_shape"):  # tifffile before 2026.5.2
         return image, tuple(image.get_shape(False)), image.get_axes(False)
     images = image.parent.series

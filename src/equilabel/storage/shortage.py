@@ -1,4 +1,4 @@
-"""Errors due to a lack of memory or of room on a disk, whatever a library made of them."""
+"""Detect errors due to a lack of memory or disk space, in whatever form libraries raise them."""
 
 from __future__ import annotations
 
@@ -20,26 +20,20 @@ REFUSED = re.compile(r"(?i)failed to map segment|cannot allocate memory|start ne
 SHORT = re.compile(r"(?i)(insufficient|out of|not enough) memory|bad_?alloc|alloc\w* fail")
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-CUT = re.compile(r"\d+ requested and \d+ written")  # what NumPy says of a full disk
+CUT = re.compile(r"\d+ requested and \d+ written")  # message of NumPy for a full disk
 
 
 class FullDiskError(OSError):
-    """A disk without room for what is written to it; the message names the path and a remedy."""
+    """A disk without space for what is written; the message names the path and a remedy."""
 
     errno = errno.ENOSPC
 
 
 def refuse_without_room(path: Path, pixels: int, in_a_byte: int = 64) -> None:
-    """Raise FullDiskError if a disk has fewer bytes left than the labels of an image take.
+    """Raise FullDiskError if a disk has less free space than the labels of an image take.
 
-    Parameters
-    ----------
-    path : Path
-        Absolute; it need not exist.
-    pixels : int
-        Of the image.
-    in_a_byte : int
-        Most pixels whose labels take one byte: 64 where labels that are all alike are compressed.
+    `path` is absolute and need not exist. `pixels` is the size of the image, and `in_a_byte` the
+    number of pixels per compressed byte at most: 64 if all labels are equal.
     """
     there = next(one for one in (path, *path.parents) if one.exists())
     left, need = shutil.disk_usage(there).free, pixels // in_a_byte
@@ -50,7 +44,7 @@ def refuse_without_room(path: Path, pixels: int, in_a_byte: int = 64) -> None:
 
 @contextmanager
 def naming_full_disk(path: Path, remedy: str) -> Iterator[None]:
-    """Raise FullDiskError in place of the error that a library makes of a full disk."""
+    """Convert the error of a library for a full disk to FullDiskError."""
     try:
         yield
     except FullDiskError:
@@ -69,15 +63,8 @@ def _full_disk(path: Path, got: str, remedy: str) -> FullDiskError:
 def refuse_shortage(error: Exception, nbytes: int = 0) -> None:
     """Raise MemoryError if a codec failed for lack of memory, whatever error it raised.
 
-    Parameters
-    ----------
-    error : Exception
-        What it raised.
-    nbytes : int
-        Memory its work takes: if there is not as much, that is why it failed.
+    `nbytes` is the memory that decoding takes; if so much cannot be allocated, that is the cause.
 
-    Examples
-    --------
     >>> refuse_shortage(ValueError("corrupt data"), 1000)
     >>> refuse_shortage(RuntimeError("insufficient memory"))
     Traceback (most recent call last):
@@ -96,8 +83,6 @@ def refuse_shortage(error: Exception, nbytes: int = 0) -> None:
 def is_shortage(error: BaseException) -> bool:
     """Return whether memory ran out.
 
-    Examples
-    --------
     >>> is_shortage(OSError(errno.ENOMEM, "")), is_shortage(ValueError("no memory of it"))
     (True, False)
     """
@@ -110,7 +95,7 @@ def is_shortage(error: BaseException) -> bool:
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error, what caused it, and so on."""
+    """Yield an error, its cause, the cause of that, and so on."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

@@ -1,4 +1,4 @@
-"""Slabs of arrays that are not in memory: what is read of them at once."""
+"""Slabs of arrays that are not in memory."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ SLAB = 2**26  # bytes read at once
 
 
 def slabs(shape: Sequence[int], itemsize: int) -> Iterator[tuple[slice, ...]]:
-    """Yield the slabs of an array along its first axis, each of as many planes as fit.
+    """Yield slabs of an array along its first axis, each with as many planes as fit in `SLAB`.
 
-    Examples
-    --------
     >>> len(list(slabs((64, 1024, 1024), 4))), list(slabs((0, 4), 1))
     (4, [])
     """

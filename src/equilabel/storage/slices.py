@@ -28,7 +28,7 @@ STACKS = "Put each stack and each channel into a folder of its own, or rename th
 
 
 def slices_in(folder: Path, suffixes: Collection[str]) -> list[Path]:
-    """Return the images in a folder, not those below it; hidden files are left out."""
+    """Return the images in a folder, without those below it and hidden files."""
     named = (path for path in folder.iterdir() if path.suffix.lower() in suffixes)
     found = [path for path in named if path.name[0] != "." and not path.is_dir()]
     for path in found:
@@ -38,7 +38,7 @@ def slices_in(folder: Path, suffixes: Collection[str]) -> list[Path]:
 
 
 def hash_of(paths: Sequence[Path], folder: Path | None = None) -> str:
-    """Return a checksum of the names of files, below a folder if one is given, and contents."""
+    """Return a checksum of the names and contents of files; names are relative to `folder`."""
     names = [path.name if folder is None else path.relative_to(folder) for path in paths]
     pairs = zip(paths, names, strict=True)
     lines = "".join(f"{sha256(path)}  {name}\n" for path, name in pairs)
@@ -48,18 +48,9 @@ def hash_of(paths: Sequence[Path], folder: Path | None = None) -> str:
 def in_order(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     """Return the names of slices by their number, and a note if numbers are missing.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Names that differ in one number, or in several of which one is different in each.
+    Names differ in one number, or in several of which one is different in each. Raises
+    UnreadableImageError if they differ in more than numbers, or no number is different in each.
 
-    Raises
-    ------
-    UnreadableImageError
-        If they differ in more than numbers, or no number is different in each.
-
-    Examples
-    --------
     >>> in_order(["z10.tif", "z9.tif", "z8.tif"])
     (['z8.tif', 'z9.tif', 'z10.tif'], ())
     >>> in_order(["z1.tif", "z2.tif", "z3.tif", "z6.tif"])[1]
@@ -76,7 +67,7 @@ def in_order(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     own = [column for column in columns if len(set(column)) == len(names)]
     if not own:
         _refuse_shared(names, columns)
-    chosen = max(reversed(own), key=_regularity)  # of a time and a number, the number
+    chosen = max(reversed(own), key=_regularity)  # prefers a number to a time
     ordered = sorted(zip(chosen, names, strict=True))
     return [name for _, name in ordered], _gaps(ordered)
 
@@ -84,7 +75,7 @@ def in_order(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
 def _refuse_shared(names: Sequence[str], columns: Sequence[tuple[int, ...]]) -> NoReturn:
     rule = "have a number that is different in each name"
     differing = [column for column in columns if len(set(column)) > 1]
-    if not differing:  # a01 and a1, or no number at all
+    if not differing:  # a01 and a1, or no numbers
         _refuse(rule, " and ".join(map(repr, names[:2])), STACKS)
     number = Counter(differing[-1]).most_common(1)[0][0]
     same = [name for name, value in zip(names, differing[-1], strict=True) if value == number]
@@ -101,7 +92,7 @@ def _regularity(numbers: Sequence[int]) -> int:
 
 
 def _gaps(ordered: Sequence[tuple[int, str]]) -> tuple[str, ...]:
-    """Return a note on steps that are not the usual one."""
+    """Return a note about unusual steps."""
     steps = _steps([number for number, _ in ordered])
     count = Counter(steps)
     usual = min(count, key=lambda step: (-count[step], step), default=1)
@@ -121,24 +112,10 @@ def read_slices(
 ) -> TiffImage:
     """Read the slices of a volume, completely or not at all.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        Files of planes of one shape and type, in any order: their numbers tell.
-    read : callable
-        Reads one of them.
-    memory_limit : int, optional
-        Largest volume to read, in bytes when decoded; by default half of the free memory.
-
-    Returns
-    -------
-    TiffImage
-        With axes ZYX, or CZYX. The pixel size along Z is not known.
-
-    Raises
-    ------
-    UnreadableImageError
-        If a slice cannot be read or differs from the first; the message says which.
+    `paths` are planes of one shape and type, in any order, and `read` reads one of them. The result
+    has axes ZYX or CZYX and no pixel size along Z. `memory_limit` is in bytes of decoded pixels, by
+    default half of the free memory. Raises UnreadableImageError that names a slice that cannot be
+    read or differs from the first.
     """
     if len(paths) < 2:
         _refuse("be two or more in a folder", len(paths), "Label a single image by its name.")
@@ -184,7 +161,7 @@ def _check_memory(size: int, limit: int | None) -> None:
 
 
 def _check_alike(name: str, image: TiffImage, one: str, first: TiffImage) -> None:
-    """Refuse a slice that is no plane, or differs from the first in size or type."""
+    """Refuse a slice that is not a plane, or differs from the first in size or type."""
     if image.axes not in ("YX", "CYX"):
         _refuse("be planes", f"axes {image.axes!r} in {name!r}", "Label it without --slices.")
     for rule, got, expected in (
@@ -196,7 +173,7 @@ def _check_alike(name: str, image: TiffImage, one: str, first: TiffImage) -> Non
 
 
 def _as_color(images: list[TiffImage], names: Sequence[str], color: TiffImage) -> list[TiffImage]:
-    """Give slices whose colors are equal everywhere, such as a black one, their channels back."""
+    """Restore the channels of slices that were read as gray, such as a black one."""
     found = []
     for name, image in zip(names, images, strict=True):
         if GRAY in image.notes:
@@ -212,7 +189,7 @@ def _as_color(images: list[TiffImage], names: Sequence[str], color: TiffImage) -
 
 
 def _stacked(images: list[TiffImage]) -> np.ndarray:
-    """Copy planes into a volume; a plane is given up when it is copied."""
+    """Copy planes into a volume; each plane is released after it is copied."""
     plane = images[0].pixels
     shape = (*plane.shape[:-2], len(images), *plane.shape[-2:])
     volume = np.empty(shape, plane.dtype)

@@ -1,4 +1,4 @@
-"""TIFF images: checked before they are read, and read completely or not at all."""
+"""Read TIFF images: checked before they are decoded, and complete or not at all."""
 
 from __future__ import annotations
 
@@ -24,39 +24,19 @@ __all__ = ["TiffImage", "UnreadableImageError", "check_tiff", "read_tiff", "writ
 
 @dataclass(frozen=True)
 class TiffImage:
-    """An image that was read from a file: pixels, axes, spacing, notes.
+    """An image that was read from a file."""
 
-    Attributes
-    ----------
-    pixels : array
-        In C order and native byte order, as stored: palettes are not applied, white-is-zero is
-        not inverted, one-bit images are bool; float16 becomes float32.
-    axes : str
-        One letter of T, C, Z, Y, X for each axis of `pixels`, in this order, ending in YX. Other
-        axes of length 1 are dropped; the samples of color images are channels.
-    spacing : dict
-        Axis to pixel size in `unit`; of Z, Y and X those that `axes` has and the file gives.
-    unit : str
-        Unit of length, such as "µm", "nm" or "inch"; "" when unknown.
-    interval : float or None
-        Seconds between time points.
-    channels : tuple of str
-        A name for each channel, or none; of an image without an axis C, of its only one.
-    series, series_count : int
-        Which image of the file this is, and how many there are.
-    notes : tuple of str
-        Sentences on what had to be guessed or left out.
-    """
-
+    # C order, native byte order, values as stored: palettes are not applied, white-is-zero is not
+    # inverted; one-bit images are bool, and float16 becomes float32
     pixels: HostArray
-    axes: str
-    spacing: dict[str, float]
-    unit: str
-    interval: float | None
-    channels: tuple[str, ...]
-    series: int
-    series_count: int
-    notes: tuple[str, ...]
+    axes: str  # one letter of T, C, Z, Y, X for each axis of `pixels`, in this order, ending in YX
+    spacing: dict[str, float]  # pixel size in `unit` of those of Z, Y and X that are known
+    unit: str  # of length, such as "µm", "nm" or "inch"; "" if unknown
+    interval: float | None  # seconds between time points
+    channels: tuple[str, ...]  # a name for each channel (one without axis C), or none
+    series: int  # index of this image in the file
+    series_count: int  # number of images in the file
+    notes: tuple[str, ...]  # sentences about what was guessed or left out
 
 
 def read_tiff(
@@ -68,45 +48,17 @@ def read_tiff(
 ) -> TiffImage:
     """Read one image of a TIFF file, completely or not at all.
 
-    Plain, BigTIFF, ImageJ and OME-TIFF, in either byte order and in the compressions that
-    `imagecodecs` decodes, but for JPEG XR: its only decoder, no longer cared for, ends the
-    program where a file is damaged. Of a pyramid the full resolution is read.
+    Reads plain, BigTIFF, ImageJ and OME-TIFF, in either byte order, in the compressions that
+    `imagecodecs` decodes except JPEG XR, whose only decoder is no longer maintained and crashes on
+    damaged files. Of a pyramid, the full resolution is read. Pages of equal shape that tifffile
+    wrote one by one are one stack. An axis without a known meaning becomes Z, else T, else C, with
+    a note; ImageJ too reads a plain stack as slices. OME sets of several files, complex numbers,
+    and files with missing tiles are refused.
 
-    Parameters
-    ----------
-    path : path
-        File to read.
-    series : int
-        Which image, where there are several; OME's order.
-    memory_limit : int, optional
-        Largest image to read, in bytes when decoded; by default half of the memory that is free
-        (to this process, where a container or a batch system limits it).
-    accept : callable, optional
-        As for `read_image`.
+    `series` is the index of the image, in the order of OME. `memory_limit` is in bytes of decoded
+    pixels, by default half of the free memory. `accept` is as for `read_image`. Raises
+    UnreadableImageError, OSError, or ValueError if there is no such series.
 
-    Returns
-    -------
-    TiffImage
-        Pixels, axes and calibration.
-
-    Raises
-    ------
-    UnreadableImageError
-        If `check_tiff` refuses the file or its pixels cannot be decoded.
-    OSError
-        If there is no such file or the system cannot read it.
-    ValueError
-        If there is no such series.
-
-    Notes
-    -----
-    An axis without a known meaning becomes Z if there is no Z, else T, else C; ImageJ too takes
-    a plain stack for slices. `TiffImage.notes` says so. Pages of one shape that tifffile wrote
-    one by one are one stack. An OME set of several files is refused, and so are complex numbers
-    and files that leave out tiles.
-
-    Examples
-    --------
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "labels.ome.tif"
     >>> import numpy as np
@@ -130,7 +82,7 @@ def with_calibration(
     series: int,
     described: Described,
 ) -> TiffImage:
-    """Add what a file says of an image to its pixels; the file is one that `opened` has opened."""
+    """Return pixels with the metadata of an image in a file that `opened` has opened."""
     chosen = images[series]
     tags = chosen.keyframe.tags
     resolution = {"X": tags.valueof(282), "Y": tags.valueof(283)}
@@ -154,7 +106,7 @@ def with_calibration(
 
 
 def _left_out(series: int, count: int) -> tuple[str, ...]:
-    """Return a note on which of several images was read; empty if there is one."""
+    """Return a note about which of several images was read; () if there is one."""
     if count == 1:
         return ()
     return (
@@ -166,32 +118,12 @@ def _left_out(series: int, count: int) -> tuple[str, ...]:
 def check_tiff(path: Path | str, *, series: int = 0, memory_limit: int | None = None) -> None:
     """Check that `read_tiff` can read a file completely, without decoding all of it.
 
-    The chain of pages ends and does not loop; every page has whole axes; every strip and tile
-    lies inside the file, in a place of its own, and can hold its pixels, also when its
-    compression is as good as can be; pages are as many and as large as OME, ImageJ or tifffile
-    announce; pages of a stack agree; the compression is known; the image fits into memory; its
-    first and last strip or tile decode to the size and type that are announced.
+    The chain of pages ends; every page has complete axes; every strip and tile lies inside the
+    file, shares no bytes, and can hold its pixels with the best possible compression; number and
+    size of pages are what OME, ImageJ or tifffile announce; pages of a stack agree; the compression
+    is known; the image fits in memory; its first and last strip or tile decode to the announced
+    size and type. Arguments and errors are those of `read_tiff`.
 
-    Parameters
-    ----------
-    path : path
-        File to check.
-    series : int
-        Which image, where there are several.
-    memory_limit : int, optional
-        Largest image to accept, as in `read_tiff`.
-
-    Raises
-    ------
-    UnreadableImageError
-        If the file is refused; the message says why.
-    OSError
-        If there is no such file or the system cannot read it.
-    ValueError
-        If there is no such series.
-
-    Examples
-    --------
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "empty.tif"
     >>> file.touch()

@@ -1,4 +1,4 @@
-"""Units of length and time, and how files spell them."""
+"""Units of length and time, and their spellings in files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# In metres and seconds, exact. The names are those of OME, but for "inch".
+# In meters and seconds, exact. The names are those of OME, except "inch".
 LENGTHS = {
     name: Fraction(metres)
     for name, metres in {
@@ -45,10 +45,8 @@ PIXELS = {"", "pixel", "pixels", "px", "voxel", "voxels"}
 
 
 def spelled(unit: str) -> str:
-    r"""Return the name of a unit as this package writes it; unknown names stay as they are.
+    r"""Return the name of a unit in this package; unknown names are unchanged.
 
-    Examples
-    --------
     >>> [spelled(word) for word in ("micron", "um", r"\u00B5m", "inches", "sec", "parsec")]
     ['µm', 'µm', 'µm', 'inch', 's', 'parsec']
     """
@@ -59,10 +57,8 @@ def spelled(unit: str) -> str:
 
 
 def seconds(value: object, unit: str) -> float | None:
-    """Return a duration in seconds; None unless it is positive and of a known unit.
+    """Return a duration in seconds; None unless it is positive and has a known unit.
 
-    Examples
-    --------
     >>> seconds(250, "ms"), seconds("2", "min"), seconds(0, "s"), seconds(1, "beats")
     (0.25, 120.0, None, None)
     """
@@ -81,10 +77,8 @@ def positive(value: object) -> float | None:
 
 
 def doubt(spacing: Mapping[str, float], unit: str) -> str:
-    """Return in words which pixel is larger than a millimeter or smaller than a picometer, or "".
+    """Return a sentence about a pixel larger than a millimeter or smaller than a picometer, or "".
 
-    Examples
-    --------
     >>> doubt({"Y": 0.1, "X": 0.1}, "cm"), doubt({"Y": 100.0, "X": 100.0}, "cm")
     ('', 'A pixel is 100 cm long along Y, more than a millimeter')
     """
@@ -102,24 +96,11 @@ def doubt(spacing: Mapping[str, float], unit: str) -> str:
 def calibrate(
     sizes: Mapping[str, tuple[object, str]],
 ) -> tuple[dict[str, float], str, tuple[str, ...]]:
-    """Convert the pixel sizes of a file to one unit.
+    """Convert the pixel sizes of a file to one unit; return spacing, unit and notes.
 
-    Parameters
-    ----------
-    sizes : mapping of axis to (size, unit)
-        As the file has them; axes of Z, Y, X.
+    `sizes` maps Z, Y and X to (size, unit) in the file. The spacing has only positive sizes that
+    are not in pixels, in the unit of X if it has one; the unit is "" if it is not a length.
 
-    Returns
-    -------
-    spacing : dict
-        Axis to size, in the order Z, Y, X; only positive sizes in a unit other than pixels.
-    unit : str
-        Their unit: that of X where there is one. Empty if the file's word is no length.
-    notes : tuple of str
-        Sentences on what was left out.
-
-    Examples
-    --------
     >>> calibrate({"X": (0.5, "um"), "Z": (1500, "nm")})
     ({'Z': 1.5, 'X': 0.5}, 'µm', ())
     """
@@ -143,7 +124,7 @@ def calibrate(
         else:
             notes.append(f"The spacing of {axis} is left out: {word!r} is not comparable.")
     if unit not in LENGTHS:
-        if unit != "reference frame":  # OME's word for a unit without a name
+        if unit != "reference frame":  # OME's term for an unknown unit
             notes.append(f"The unit {unit!r} is no length this package knows; it is left out.")
         unit = ""
     return {axis: spacing[axis] for axis in "ZYX" if axis in spacing}, unit, tuple(notes)

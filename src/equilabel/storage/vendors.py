@@ -1,4 +1,4 @@
-"""Files of microscope vendors (CZI, ND2, LIF, ...), read by bioio where it is installed."""
+"""Files of microscope vendors (CZI, ND2, LIF, ...), read by bioio if it is installed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .units import positive
 if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
-# The package that teaches bioio a format, by the ending of file names.
+# The package that adds a format to bioio, by the ending of file names.
 PACKAGES = {
     ".czi": "bioio-czi",
     ".nd2": "bioio-nd2",
@@ -30,30 +30,11 @@ PACKAGES = {
 def read_vendor(path: Path | str, *, series: int = 0, memory_limit: int | None = None) -> TiffImage:
     """Read one image of a file in the format of a microscope vendor.
 
-    Parameters
-    ----------
-    path : path
-        File to read, with an ending in `PACKAGES`.
-    series : int
-        Which image (scene) of a file that holds several.
-    memory_limit : int, optional
-        Largest image to read, in bytes when decoded; by default half of the free memory.
-
-    Returns
-    -------
-    TiffImage
-        Pixels, axes, pixel size in µm, and names of channels.
-
-    Raises
-    ------
-    ImportError
-        If bioio, or its package for the format, is not installed.
-    UnreadableImageError
-        If the file is too large, cannot be decoded, or holds no real numbers.
-    ValueError
-        If there is no such series.
-    OSError
-        If there is no such file or the system cannot read it.
+    The ending of `path` is in `PACKAGES`; `series` is the index of the image (scene).
+    `memory_limit` is in bytes of decoded pixels, by default half of the free memory. The spacing is
+    in µm. Raises ImportError if bioio or its package for the format is not installed,
+    UnreadableImageError if the file is too large, cannot be decoded, or has no real numbers,
+    ValueError if there is no such series, or OSError.
     """
     path = Path(path)
     path.stat()
@@ -93,7 +74,7 @@ def read_vendor(path: Path | str, *, series: int = 0, memory_limit: int | None =
 
 
 def described(path: Path, series: int) -> tuple[tuple[int, ...], str, str]:
-    """Return shape, axes and type that the pixels of an image will have."""
+    """Return shape, axes and type of the pixels of an image."""
     path.stat()
     image, _ = _opened(path, series)
     form = np.broadcast_to(np.zeros((), image.dtype), image.shape)
@@ -102,7 +83,7 @@ def described(path: Path, series: int) -> tuple[tuple[int, ...], str, str]:
 
 
 def _opened(path: Path, series: int) -> tuple[Any, int]:
-    """Open a file, and choose one of its images; return it, and how many there are."""
+    """Open a file and choose one of its images; return it and the number of images."""
     package = PACKAGES[path.suffix.lower()]
     try:
         import bioio
@@ -144,10 +125,10 @@ def _broken(error: Exception) -> Exception:
 
 
 def _sizes(image: Any) -> dict[str, float]:
-    """Return the pixel sizes that are positive numbers; none of metadata that do not read."""
+    """Return the pixel sizes that are positive numbers; {} if the metadata cannot be read."""
     try:
         known = image.physical_pixel_sizes
-    except Exception:  # each reader has its own; the pixels were read
+    except Exception:  # readers raise different errors; the pixels were read
         return {}
     sizes = {axis: positive(getattr(known, axis, None)) for axis in "ZYX"}
     return {axis: size for axis, size in sizes.items() if size is not None}

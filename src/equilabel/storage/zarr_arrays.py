@@ -1,4 +1,4 @@
-"""Open arrays of Zarr whose descriptions can be believed, and say which part cannot be decoded."""
+"""Open Zarr arrays with plausible descriptions, and report parts that cannot be decoded."""
 
 from __future__ import annotations
 
@@ -12,30 +12,15 @@ from .files import kind_of_file
 from .memory import free, readable
 
 DESCRIPTIONS = ("zarr.json", ".zarray", ".zattrs")
-MOST = 2**63  # bytes of an array: more cannot be counted
+MOST = 2**63  # bytes of an array; sizes must fit in int64
 
 
 def open_zarr(path: Path | str) -> Any:
-    """Open an array of Zarr for reading.
+    """Open the Zarr array in a folder for reading.
 
-    Parameters
-    ----------
-    path : path
-        Folder of the array.
+    Raises UnreadableImageError if its description is wrong or announces more than a machine can
+    read, ImportError if zarr is not installed.
 
-    Returns
-    -------
-    zarr.Array
-
-    Raises
-    ------
-    UnreadableImageError
-        If its description is none, or it announces what no machine can read.
-    ImportError
-        If zarr is not installed.
-
-    Examples
-    --------
     >>> import tempfile
     >>> import zarr
     >>> folder = tempfile.mkdtemp()
@@ -52,7 +37,7 @@ one; got shape (0, 5). Copy or export it again.
         shape, chunks, width = tuple(array.shape), tuple(array.chunks), array.dtype.itemsize
     except (OSError, MemoryError, UnreadableImageError):
         raise
-    except Exception as error:  # zarr has many kinds
+    except Exception as error:  # zarr raises many types
         refuse("have the description of an array of Zarr", f"{_text(error)} at {str(path)!r}")
     if not shape or min(shape) < 1 or min(chunks) < 1:
         refuse("have an axis and no empty one", f"shape {shape}")
@@ -67,7 +52,7 @@ one; got shape (0, 5). Copy or export it again.
 
 @cache
 def _regular_files() -> Any:
-    """Return a store of Zarr that opens regular files alone: a pipe or a device would not end."""
+    """Return a Zarr store that opens only regular files: a pipe or a device would not end."""
     from zarr.storage import LocalStore
 
     class RegularFiles(LocalStore):  # type: ignore[misc, unused-ignore]
@@ -83,7 +68,7 @@ def _regular_files() -> Any:
             path = self.root / key
             try:
                 kind = kind_of_file(path.stat().st_mode)
-            except OSError:  # it is missing, or says so when it is opened
+            except OSError:  # missing, or opening it raises the error
                 return
             if kind != "file":
                 refuse("have a regular file for each chunk", f"a {kind} at {str(path)!r}")
@@ -100,20 +85,12 @@ def note_missing(folder: Path) -> tuple[str, ...]:
     found = sum(file.is_file() and file.name not in DESCRIPTIONS for file in folder.rglob("*"))
     if found >= total:
         return ()
-    value = array.fill_value or 0  # there may be none
+    value = array.fill_value or 0  # may be None
     return (f"{total - found:,} of {total:,} chunks are not stored: their pixels are {value}.",)
 
 
 def undecoded(error: Exception, part: tuple[slice, ...]) -> Exception:
-    """Return the error to raise where a part cannot be read: the same one, or one that tells where.
-
-    Parameters
-    ----------
-    error : Exception
-        What was raised.
-    part : tuple of slice
-        Of the array.
-    """
+    """Return the error for a part of an array that cannot be read; it names the part if it can."""
     if isinstance(error, (MemoryError, UnreadableImageError)):
         return error
     if isinstance(error, OSError) and error.errno is not None:
