@@ -273,6 +273,15 @@ def test_an_image_whose_record_does_not_read_is_labeled_anew(finished, name, val
     assert Path("out/objects.csv").read_text("utf-8").count("in/b.tif") == 2
 
 
+@pytest.mark.parametrize("name", ["outputs", "sizes", "spacing", "statistics", "in_pixels"])
+def test_numbers_that_json_has_not_are_found_wherever_they_stand(finished, name):
+    known = json.loads(record_path(Path("out"), "b").read_text("utf-8"))["record"][name]
+    holder = known["labels"] if name == "outputs" else known
+    holder["=1+1"] = float("-inf")
+    sign("b", **{name: known})
+    assert finished() == ["skipped", "done"]
+
+
 def test_what_others_wrote_into_a_record_is_shown_but_never_obeyed(finished, capsys):
     notes, there = ["\x1b[31mred\n\x9b2J"], Path("out/b_table.csv").read_bytes()
     sign("b", notes=notes, unit="\x1b]0;x\x07", spacing={"X": 1.0}, statistics={"\x1b[2J": 1.0})

@@ -7,6 +7,7 @@ import json
 import os
 import re
 from dataclasses import fields
+from math import isfinite
 from typing import TYPE_CHECKING, Any, cast
 
 from equilabel.storage.files import open_regular, replacing
@@ -93,15 +94,23 @@ def read_run(path: Path) -> Provenance:
 def read_json(path: Path) -> Any:
     """Read any JSON file.
 
-    Raises OSError if it is not a regular file (see `open_regular`), ValueError if it is not JSON or
-    is nested too deeply.
+    Raises OSError if it is not a regular file (see `open_regular`), ValueError if it is not JSON,
+    holds numbers that JSON has not (NaN, infinities) or is nested too deeply.
     """
     with os.fdopen(open_regular(path), "rb") as file:
         try:
-            return json.loads(file.read())
+            return json.loads(file.read(), parse_constant=_finite, parse_float=_finite)
         except (RecursionError, MemoryError) as error:
             message = f"more than can be read ({type(error).__name__})"
             raise ValueError(message) from error
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not isfinite(value):
+        message = f"a finite number was expected; got {text}"
+        raise ValueError(message)
+    return value
 
 
 def _in_lines(content: Facts, **texts: str) -> str:
