@@ -51,19 +51,6 @@ def steps_around(ndim: int, connectivity: int, axis: int, stacked: bool) -> NDAr
 
 
 @cache
-def earlier_steps(ndim: int, connectivity: int, stacked: bool) -> NDArray[np.int64]:
-    """List the steps to neighbors in earlier rows, padded with zeros in front to six axes.
-
-    The nearest come first, and of these the one along the first axis.
-
-    >>> earlier_steps(2, 2, False)[:, 4:].tolist()
-    [[-1, 0], [-1, -1], [-1, 1]]
-    """
-    steps = half(offsets(ndim, connectivity, stacked=stacked))[:-1]
-    steps = steps[np.argsort(np.abs(steps).sum(axis=1), kind="stable")]
-    return _frozen(np.pad(steps, ((0, 0), (6 - ndim, 0))))
-
-
 @cache
 def row_unions(
     ndim: int, connectivity: int, stacked: bool

@@ -1,4 +1,4 @@
-"""Kernels that label a small image in one call: by rows, by pixels, or by a table of runs."""
+"""Kernels that label a small image in one call: by rows, or by a table of runs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from equilabel.devices.cpu.bits import LAST, NONE, ONE, popcount, smaller
-from equilabel.devices.cpu.union_find import find
 from equilabel.devices.jit import Kernel, inlined, is_kept, njit
 
 from .numbering import index, is_one, number, number_range, relabel, reorder
 from .packing import NOTHING, SEVERAL, begin, is_whole, pack, pack_values
 from .painting import BYTE, paint, paint_few, paint_many, paint_one, paint_rows, spread
 from .painting import FEW as FEW_PAINTED
-from .run_table import AXES, SLACK, Runs, advance
+from .run_table import AXES, SLACK, Runs
 from .unions import (
     first_contacts,
     link,
@@ -199,109 +198,6 @@ def paint_bytes(labels, begin, width, pixels, begins, run, table):
         run += np.int64((begins >> shift) & ONE)
         labels[begin + k] = table[run] if (pixels >> shift) & ONE != NONE else np.int32(0)
         k += 1
-
-
-# ---- Labeling in a single call, pixel by pixel: fastest for images of short rows or few pixels
-# Two scans over the image and a union-find of provisional labels (Rosenfeld and Pfaltz, J. ACM 13
-# (1966) 471-494): words of 64 pixels do not pay off where rows are shorter.
-
-
-@njit(nogil=True, cache=True)
-def label_pixels(pixels, level, plan, steps, labels):
-    """Label an image; return the number of components, or -1 if values are not all whole numbers.
-
-    `pixels` is (R * columns,), not of bool; `level`, (1,) of their type, is the background. `plan`
-    is (9,) of int64: five leading axes, padded with ones in front; columns; whether there is
-    background (`bounded`); whether values tell components apart; whether corners touch (`full`). If
-    they do, all earlier neighbors of a pixel are neighbors of the one before it along the first
-    axis: if that one is of the same component, the others are skipped. `steps` is (K, 6) of int64,
-    to all earlier neighbors but the one to the left, nearest first. `labels` is (R * columns,) of
-    int32.
-    """
-    shape, columns, background = plan[:AXES], plan[5], level[0]
-    bounded, values, full = plan[6] != 0, plan[7] != 0, plan[8] != 0
-    position = np.zeros(AXES, np.int64)
-    offsets = np.empty(steps.shape[0], np.int64)
-    aside = np.empty(steps.shape[0], np.int64)
-    parents = np.empty(labels.size + 1, np.int32)
-    provisional = np.int32(0)
-    for start in range(0, labels.size, columns):
-        near, direct = select_steps(steps, position, shape, columns, offsets, aside)
-        direct = direct and full
-        advance(shape, position)
-        left = np.int32(0)
-        for x in range(columns):
-            here = start + x
-            value = pixels[here]
-            if bounded and value == background:
-                labels[here] = 0
-                left = np.int32(0)
-                continue
-            if values and not is_whole(value):
-                return -1
-            label = left
-            if values and x > 0 and pixels[here - 1] != value:
-                label = np.int32(0)
-            for k in range(near):
-                if aside[k] != 0 and (x + aside[k] < 0 or x + aside[k] >= columns):
-                    continue
-                there = here + offsets[k]
-                other = labels[there]
-                same = pixels[there] == value if values else other != 0
-                if not same or other == label:
-                    continue
-                if label != 0:
-                    if parents[label] == parents[other]:
-                        continue
-                    label = np.int32(find(parents, label))
-                    other = np.int32(find(parents, other))
-                    if label < other:
-                        parents[other] = label
-                        continue
-                    parents[label] = other
-                label = other
-                if k == 0 and direct:
-                    break
-            if label == 0:
-                provisional += np.int32(1)
-                label = provisional
-                parents[label] = label
-            labels[here] = label
-            left = label
-    components = np.int32(0)
-    for label in range(1, provisional + 1):
-        root = parents[label] == label
-        components += np.int32(root)
-        parents[label] = components if root else parents[parents[label]]
-    parents[0] = 0
-    for here in range(labels.size):
-        labels[here] = parents[labels[here]]
-    return components
-
-
-@njit(nogil=True, cache=True)
-def select_steps(steps, position, shape, columns, offsets, aside):
-    """Select the steps from a row that stay inside along the leading axes.
-
-    `position` is (5,): coordinates of the row. `offsets` and `aside`, (K,) of int64, are set to
-    distances of flat indices and to steps along the last axis. Returns the number of steps, and
-    whether the first of all is one of them.
-    """
-    near = 0
-    direct = False
-    for k in range(steps.shape[0]):
-        offset = 0
-        inside = True
-        for axis in range(AXES):
-            there = position[axis] + steps[k, axis]
-            inside = inside and 0 <= there < shape[axis]
-            offset = offset * shape[axis] + steps[k, axis]
-        if inside:
-            offsets[near] = offset * columns + steps[k, AXES]
-            aside[near] = steps[k, AXES]
-            near += 1
-            direct = direct or k == 0
-    return near, direct
 
 
 # ---- The method `runs` in a single call, for images that one thread labels

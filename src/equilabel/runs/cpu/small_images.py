@@ -9,7 +9,7 @@ import numpy as np
 from numpy import empty, ndarray
 
 from equilabel.devices.jit import entry_point
-from equilabel.domains.neighborhood import earlier_steps, row_unions
+from equilabel.domains.neighborhood import row_unions
 
 from .run_table import AXES
 from .serial import (
@@ -17,7 +17,6 @@ from .serial import (
     RUN_VALUES,
     SKIP,
     is_worth_compiling,
-    label_pixels,
     label_rows,
     label_runs,
     label_values,
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 # Labeling 16 x 16 pixels takes less time than checking the arguments, so whatever does not depend
 # on the pixels is done once.
 
-TINY = 640  # pixels up to which `label_pixels` is faster than runs
-SHORT, FEW = 16, 2**13  # the same for rows of at most 16 columns
 FLAT, FLAT_FULL = 2**18, 2**16  # pixels in 2D up to which `label_rows` is faster (faces, corners)
 ALIGNED = 2**13  # pixels from which labels begin at a multiple of 32 bytes
 INT32 = np.dtype(np.int32)
@@ -74,21 +71,13 @@ class SingleCall:
         self._by_rows = dtype.kind in "bui" and not stacked and rank <= 2
         self._wide = dtype.itemsize > 1
         self._by_rows &= size <= (FLAT if connectivity == 1 else FLAT_FULL)
-        few = FEW if connectivity == 1 else FEW // 4
-        self._by_pixels = size <= TINY or (columns <= SHORT and size <= few)
-        unsigned = UNSIGNED.get(dtype) if not (self._by_pixels and values) else None
+        unsigned = UNSIGNED.get(dtype)
         self._view = unsigned
         self._level = np.array([0 if compare == "all" else level], dtype).view(unsigned or dtype)
-        self._edges = self._row_edges = np.empty((0, 0), np.int64)
-        given = [*(1,) * (AXES + 1 - rank), *shape, compare != "all", values]
-        if self._by_pixels:
-            self._steps = earlier_steps(rank, connectivity, stacked)
-            given.append(connectivity == rank - stacked)
-        else:
-            block, self._edges, self._row_edges = row_unions(rank, connectivity, stacked)
-            given += block
+        block, self._edges, self._row_edges = row_unions(rank, connectivity, stacked)
+        given = [*(1,) * (AXES + 1 - rank), *shape, compare != "all", values, *block]
         self._plan = np.array(given, np.int64)
-        self._room = size + ROOM if size >= ALIGNED and not self._by_pixels else 0
+        self._room = size + ROOM if size >= ALIGNED else 0
         if self._by_rows:
             level = self._level.astype(np.int64)[0]
             numbers = [size // columns, columns, level, compare != "all", values, connectivity == 2]
@@ -143,11 +132,7 @@ class SingleCall:
                 self._by_rows = False  # similar images probably have several values, too
         if self._view is not None:
             pixels = pixels.view(self._view)
-        level, plan = self._level, self._plan
-        if self._by_pixels:
-            count = label_pixels(pixels, level, plan, self._steps, labels)
-            return count
-        asked = pixels, level, plan, self._edges, self._row_edges, labels
+        asked = pixels, self._level, self._plan, self._edges, self._row_edges, labels
         if not self._is_ready(label_runs, asked):
             return None
         count = label_runs(*asked)
