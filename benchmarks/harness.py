@@ -114,5 +114,16 @@ def store(name: str, rows: list[dict[str, Any]]) -> Path:
     """Write the rows of a benchmark, with the machine they were measured on."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps({"machine": describe(), "rows": rows}, indent=1) + "\n")
+    path.write_text(one_row_a_line({"machine": describe(), "rows": rows}))
     return path
+
+
+def one_row_a_line(found: Mapping[str, Any]) -> str:
+    """Format results as JSON with one line for each row, so that changes of rows are readable."""
+    entries = []
+    for key, value in found.items():
+        text = json.dumps(value)
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            text = "[\n" + ",\n".join(map(json.dumps, value)) + "\n]"
+        entries.append(f"{json.dumps(key)}: {text}")
+    return "{" + ",\n".join(entries) + "}\n"

@@ -445,18 +445,16 @@ def methods_cuda() -> str:
 
 
 TABLES = {
-    "lab-notes.md": {
-        label_cpu: "label_cpu",
-        cores_cpu: "cores_cpu",
+    "lab-notes/cpu-labels.md": {label_cpu: "label_cpu", cores_cpu: "cores_cpu"},
+    "lab-notes/gpu-labels.md": {label_cuda: "label_cuda", wall_cuda: "label_cuda"},
+    "lab-notes/tables.md": {
         measure: "measure",
         measure_fused: "measure",
         measure_occupation: "measure",
-        startup: "startup",
-        label_cuda: "label_cuda",
-        wall_cuda: "label_cuda",
         measure_cuda: "measure_cuda",
-        large_cuda: "large_cuda",
     },
+    "lab-notes/large-images.md": {large_cuda: "large_cuda"},
+    "lab-notes/startup-and-plugin.md": {startup: "startup"},
     "scale.md": {
         make: make.__name__
         for make in (scale_cuda, scale_cuda_2)

@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel.devices import threads
+from harness import one_row_a_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -371,7 +372,7 @@ def keep(name: str, rows: list[dict[str, object]]) -> None:
         others = [row for row in known.get(name, ()) if row["side"] not in sides]
         rows = sorted([*others, *rows], key=lambda row: row["side"])
     known[name] = rows
-    RESULTS.write_text(json.dumps(known, indent=1) + "\n")
+    RESULTS.write_text(one_row_a_line(known))
     print(json.dumps(rows, indent=1))
 
 

@@ -66,6 +66,7 @@ def test_times_in_the_readme_are_those_of_the_stored_results(monkeypatch):
 
 PAGES = [
     *(ROOT / "docs").glob("*.md"),
+    *(ROOT / "docs" / "lab-notes").glob("*.md"),
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "sample_data/README.md")),
 ]
 
@@ -86,6 +87,12 @@ def test_every_page_stands_in_the_contents_of_the_site():
     pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
     assert pages <= set(contents)
     assert {name for name in contents if "/" not in name} <= pages
+    notes = ROOT / "docs" / "lab-notes"
+    contents = re.findall(
+        r"^[\w-]+$", (notes / "index.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert {page.stem for page in notes.glob("*.md")} - {"index"} == set(contents)
+    assert "lab-notes/index" in (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
 
 
 def named_files(page):

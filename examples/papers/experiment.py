@@ -330,11 +330,12 @@ def show(results: Mapping[str, Any]) -> None:
 def store(
     out: Path, name: str, sizes: Sequence[int], rows: list[dict[str, Any]], device: str
 ) -> Path:
-    """Write rows as JSON, with the machine they were measured on."""
+    """Write rows as JSON, one a line, with the machine they were measured on."""
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"{name}.json"
-    found = {"machine": machine(device), "sizes": list(sizes), "rows": rows}
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    head = json.dumps({"machine": machine(device), "sizes": list(sizes)}).removesuffix("}")
+    lines = ",\n".join(map(json.dumps, rows))
+    path.write_text(f'{head},\n"rows": [\n{lines}\n]}}\n', encoding="utf-8")
     return path
 
 
