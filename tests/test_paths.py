@@ -1,5 +1,7 @@
 """Which path serves which image: a change of the table that moves an image is seen here."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -162,3 +164,11 @@ def test_labels_that_out_cannot_hold_are_refused_on_every_path(many_threads):
         image[::2, ::2] = 1
         with pytest.raises(ValueError, match="out must be of a type that holds"):
             label(image, out=np.zeros(shape, np.uint8))
+
+
+def test_the_page_on_the_architecture_shows_the_table():
+    page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = [
+        f"| {path.name} | {path.sentence} | `{path.where}` | {path.gives} |" for path in paths.PATHS
+    ]
+    assert "\n".join(rows) in page, "\n".join(rows)

@@ -87,11 +87,6 @@ def label_again(
     return with_number(Solution(*found))[:2] if counted and found is not None else found
 
 
-def remembered() -> int:
-    """Count the kinds of images that this thread remembers."""
-    return sum(labeler is not None for labeler in _memory.labelers.values())
-
-
 def forget() -> None:
     """Forget all kinds of images in this thread."""
     _memory.labelers.clear()
