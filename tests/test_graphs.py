@@ -1,6 +1,7 @@
 """Graphs: how they are made, what is refused, and their components by every method."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -478,3 +479,14 @@ def test_arcs_in_one_direction_end_nothing(name):
 @pytest.mark.slow
 def test_a_star_of_a_million_leaves_is_one_component():
     assert label_graph(Graph.from_edges(star(2**20, 77)), return_num=True)[1] == 1
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "f2", "f4", "f8"])
+@pytest.mark.parametrize("background", [2**70, -(2**70), 10**400])
+def test_a_background_that_no_pixel_can_have_joins_all_pixels(dtype, background):
+    image = np.ones((3, 4), dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = Graph.from_image(image, background=background)
+    assert found.size == 12
+    assert label_graph(found, return_num=True)[1] == 1

@@ -262,7 +262,8 @@ def from_pixels(
     level: Any = None if background is None else check_whole("background", background)
     if level is not None:
         limits = (np.finfo if pixels.dtype.kind == "f" else np.iinfo)(pixels.dtype)
-        level = pixels.dtype.type(level) if limits.min <= level <= limits.max else None
+        least, most = int(limits.min), int(limits.max)  # not cast to a narrow type
+        level = pixels.dtype.type(level) if least <= level <= most else None
     axes = pixels.ndim
     hops = axes if connectivity is None else check_whole("connectivity", connectivity)
     if axes and not 1 <= hops <= axes:
