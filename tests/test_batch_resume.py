@@ -263,6 +263,8 @@ def test_a_pipe_in_the_place_of_a_record_is_not_waited_for(finished, capsys):
         ),
         ("sizes", {"of": "area", "unit": "", "counts": {"8" * 5000: 1}}),
         *(("frames", [frame]) for frame in ({}, {"frame": 0, "objects": 1, "a": []})),
+        *(("frames", [{"frame": 0, "objects": n}]) for n in (None, -1, 1.5)),
+        *(("shape", [20, n]) for n in (None, -1, 2.5, "x")),
         *(("outputs", value) for value in ({}, {"labels": {"file": "x", "sha256": 3}})),
         *(("threshold", float("nan")), ("spacing", {"X": 10**400}), ("in_pixels", {"sigma": "x"})),
     ],

@@ -8,7 +8,7 @@ import os
 import re
 from dataclasses import fields
 from math import isfinite
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from equilabel.storage.files import open_regular, replacing
 
@@ -171,12 +171,20 @@ def _number(value: Any) -> bool:
     return type(value) in (int, float) and -LARGEST <= value <= LARGEST
 
 
+def _whole(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**63
+
+
 def _count(value: Any) -> bool:
-    return value is None or (type(value) is int and 0 <= value < 2**63)
+    return value is None or _whole(value)
 
 
 def _numbers(value: object) -> bool:
     return isinstance(value, dict) and all(one is None or _number(one) for one in value.values())
+
+
+def _frame(value: Any) -> bool:
+    return _numbers(value) and _whole(value.get("frame")) and _whole(value.get("objects"))
 
 
 def _list_of(fits: Callable[[object], bool]) -> Callable[[object], bool]:
@@ -218,11 +226,9 @@ _FITTING: dict[str, Callable[[object], bool]] = {
     "threshold": lambda value: (
         value is None or _text(value) or _number(value) or _list_of(_number)(value)
     ),
-    "shape": _list_of(_count),
+    "shape": _list_of(_whole),
     "statistics": _numbers,
-    "frames": _list_of(
-        lambda value: _numbers(value) and {"frame", "objects"} <= set(cast("Facts", value))
-    ),
+    "frames": _list_of(_frame),
     "spacing": lambda value: isinstance(value, dict) and all(map(_number, value.values())),
     "seconds": _number,
     "in_pixels": lambda value: (
