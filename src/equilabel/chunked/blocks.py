@@ -13,6 +13,7 @@ from equilabel.devices import threads
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+
 LARGE = 2**24  # elements of a block by default
 
 

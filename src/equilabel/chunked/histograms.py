@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
     from .blocks import Blocks
+    from .channels import GraySource
     from .engine import Run
-    from .gray_source import GraySource
-    from .loading import Gray
-    from .running import Progress
+    from .sources import Gray
+    from .tasks import Progress
 
 
 class Level(NamedTuple):

@@ -12,10 +12,9 @@ from equilabel.measuring import check_periodic
 from .blocks import Blocks
 from .checks import check_array, check_chunks, check_out, check_shards, pretend, stored_chunks
 from .engine import Engine
-from .job import Job
-from .results import label_whole
+from .results import Steps, Target, label_whole
 from .sources import is_array, open_source
-from .targets import Steps, Target
+from .tasks import Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 
     from .checkpoints import Saved
     from .engine import Run
-    from .running import Progress
     from .sources import Source
+    from .tasks import Progress
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,21 @@
-"""Final labels of the components of all blocks, from pairs that touch, by union-find."""
+"""Faces of blocks: labels at their ends, pairs that touch there, and final labels by union-find."""
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.devices import fetch_block, own_gpu, passes, send_block
+from equilabel.devices import fetch_block, is_on_cuda, own_gpu, passes, send_block
+
+from .blocks import steps_forward
+from .checkpoints import MemoryCheckpoints
+from .outputs import BlockRuns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -16,7 +24,202 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
-    from .checkpoints import Saved
+    from .blocks import Blocks
+    from .checkpoints import Faces, Saved
+
+
+def cut_faces(
+    labels: HostArray | BlockRuns,
+    blocks: Blocks,
+    block: int,
+    periodic: tuple[bool, ...],
+    stacked: bool,
+    depth: int,
+    count: int,
+) -> tuple[tuple[HostArray, ...], tuple[HostArray, ...]]:
+    """Copy the first and last `depth` layers of the labels of a block along each axis.
+
+    Nothing is copied at the ends where no block follows. Up to 65,535 labels (`count`) are copied
+    as 16 bits.
+    """
+    dtype = np.dtype(np.uint16) if count < 2**16 else labels.dtype
+    axes = len(labels.shape)
+    cuts: dict[tuple[int, int], tuple[int, int, int]] = {}
+    for axis in range(int(stacked), axes):
+        for move in (-1, 1):
+            step = [0] * axes
+            step[axis] = move
+            if blocks.neighbor(block, step, periodic) is not None:
+                side = labels.shape[axis]
+                span = (0, min(depth, side)) if move < 0 else (max(side - depth, 0), side)
+                cuts[move, axis] = (axis, *span)
+    found = dict(zip(cuts, _layers(labels, list(cuts.values()), dtype), strict=True))
+    none = np.empty(0, dtype)
+    lows, highs = (tuple(found.get((move, axis), none) for axis in range(axes)) for move in (-1, 1))
+    return lows, highs
+
+
+def _layers(
+    labels: HostArray | BlockRuns, cuts: list[tuple[int, int, int]], dtype: np.dtype[Any]
+) -> list[HostArray]:
+    """Copy some layers of labels; each cut is an axis, a first layer and a last + 1."""
+    if isinstance(labels, BlockRuns):
+        return [labels.layers(*cut).astype(dtype) for cut in cuts]
+    if not (cuts and is_on_cuda(labels)):
+        spans = [(slice(None),) * axis + (slice(first, last),) for axis, first, last in cuts]
+        return [labels[span].astype(dtype) for span in spans]
+    shape, found, begin = labels.shape, [], 0
+    flat = fetch_block(passes("devices.blocks", "cuda").cut_faces(labels, cuts, dtype)).copy()
+    for axis, first, last in cuts:
+        sides = (*shape[:axis], last - first, *shape[axis + 1 :])
+        found.append(flat[begin : begin + prod(sides)].reshape(sides))
+        begin += prod(sides)
+    return found
+
+
+def pairs_across(
+    block: int,
+    blocks: Blocks,
+    faces_of: Callable[[int], Faces],
+    connectivity: int,
+    stacked: bool,
+    periodic: tuple[bool, ...],
+) -> list[tuple[int, NDArray[np.int64]]]:
+    """Return for each neighbor that follows a block the pairs of labels that touch, (K, 2)."""
+    found = []
+    axes = len(blocks.shape)
+    for step in steps_forward(axes, connectivity, stacked=stacked):
+        other = blocks.neighbor(block, step, periodic)
+        if other is None:
+            continue
+        here, there = faces_of(block), faces_of(other)
+        axis = next(one for one, move in enumerate(step) if move)
+        mine, theirs = here.highs[axis], there.lows[axis]
+        for one, move in enumerate(step):
+            if move:  # the outermost layer of each; the axis is kept
+                end = slice(-1, None) if move > 0 else slice(0, 1)
+                beyond = slice(0, 1) if move > 0 else slice(-1, None)
+                cut = (slice(None),) * one
+                mine, theirs = mine[(*cut, end)], theirs[(*cut, beyond)]
+        flat = tuple(one for one, move in enumerate(step) if move)
+        pairs = touching(
+            mine.squeeze(flat),
+            theirs.squeeze(flat),
+            (here.values, there.values),
+            connectivity - len(flat),
+            stacked,
+        )
+        if len(pairs):
+            found.append((other, pairs))
+    return found
+
+
+def touching(
+    mine: HostArray,
+    theirs: HostArray,
+    values: tuple[HostArray, HostArray],
+    hops: int,
+    stacked: bool,
+) -> NDArray[np.int64]:
+    """Return pairs of labels of two adjacent layers that touch, (K, 2), with repetitions.
+
+    `values` are those of the components of either layer, or empty for masks. A neighbor may be
+    `hops` steps to the side of the opposite element. If an element is connected to the opposite
+    one, so are the other neighbors around that one: these are read only if the opposite one is not
+    a neighbor.
+    """
+    axes = mine.ndim
+    if axes < 2:
+        along = 0 if stacked else hops
+        return _paired(mine.reshape(1, -1), theirs.reshape(1, -1), values, along, False)
+    if axes == 2:
+        return _paired(mine, theirs, values, hops, not stacked)
+    found = []
+    for step in product((-1, 0, 1), repeat=axes - 2):
+        away = sum(map(abs, step))
+        if away > hops or (stacked and step[0]):
+            continue
+        for place in np.ndindex(mine.shape[:-2]):
+            there = tuple(k + move for k, move in zip(place, step, strict=True))
+            if all(0 <= k < length for k, length in zip(there, mine.shape, strict=False)):
+                found.append(_paired(mine[place], theirs[there], values, hops - away, True))
+    return np.concatenate(found)
+
+
+def _paired(
+    mine: HostArray,
+    theirs: HostArray,
+    values: tuple[HostArray, HostArray],
+    hops: int,
+    across: bool,
+) -> NDArray[np.int64]:
+    """Return pairs of two layers of two axes; `across` says whether neighboring rows touch."""
+    from equilabel.runs.cpu.seams import list_pairs as list_pairs_by_kernel
+
+    dtype = np.int64 if 8 in (mine.itemsize, theirs.itemsize) else np.int32
+    layers = [
+        np.array(one, dtype, order="C") for one in (mine, theirs)
+    ]  # copies, because stored arrays are read-only
+    same = [one.astype(np.int64) for one in values]
+    ways = (hops > 0 and across, hops > 0, hops > 1)
+    list_pairs = list_pairs_by_kernel
+    room = mine.size // 4 + 16
+    while True:
+        pairs = np.empty((room, 2), np.int64)
+        count = list_pairs(*layers, *ways, *same, pairs)
+        if count <= room:
+            return pairs[:count].copy()
+        room = count
+
+
+CACHED = 2**26  # bytes of faces in the cache of a process
+
+
+class FaceCache:
+    """Faces of the blocks that were read last, up to some bytes."""
+
+    def __init__(self, most: int = CACHED) -> None:
+        self._most, self._size, self._lock = most, 0, threading.Lock()
+        self._held: OrderedDict[tuple[Saved, int], Faces] = OrderedDict()
+
+    def reader(self, saved: Saved) -> Callable[[int], Faces]:
+        """Return a function that reads the faces of a block."""
+        if isinstance(saved, MemoryCheckpoints):
+            return saved.faces
+
+        def read(block: int) -> Faces:
+            key = (saved, block)
+            with self._lock:
+                if key in self._held:
+                    self._held.move_to_end(key)
+                    return self._held[key]
+            faces = saved.faces(block)
+            with self._lock:
+                if key not in self._held:
+                    self._held[key] = faces
+                    self._size += faces.nbytes
+                while self._size > self._most and len(self._held) > 1:
+                    self._size -= self._held.popitem(last=False)[1].nbytes
+            return faces
+
+        return read
+
+    def add(self, saved: Saved, block: int, faces: Faces) -> None:
+        """Add the faces of a block that has just been labeled, if there is room."""
+        with self._lock:
+            room = self._most - self._size
+            if faces.nbytes <= room and not isinstance(saved, MemoryCheckpoints):
+                self._held[saved, block] = faces
+                self._size += faces.nbytes
+
+    def clear(self) -> None:
+        """Remove all faces."""
+        with self._lock:
+            self._held.clear()
+            self._size = 0
+
+
+FACES = FaceCache()
 
 
 MANY = 2**16  # fewer components are not worth the transfer to a GPU

@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.storage.ome_zarr import find_image, read_json, write_json
+from equilabel.storage.files import flush_new
+from equilabel.storage.ome_zarr import find_image, is_zarr, read_json, write_json
 from equilabel.storage.units import positive, spelled
 from equilabel.storage.zarr_arrays import open_zarr
 
 from .blocks import Blocks, large_sides
-from .outputs import create_zarr, open_output
+from .checkpoints import new_token
+from .engine import Engine
+from .outputs import ZarrOutput, create_zarr, open_output
+from .tasks import Progress
+from .zarr_parts import read_part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,10 +30,9 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
     from equilabel.storage.ome_zarr import ZarrImage
 
+    from .channels import Picked
     from .engine import Run
-    from .outputs import ZarrOutput
-    from .picking import Picked
-    from .running import Progress
+
 
 COARSEST = 256  # pixels along the longest axis of the lowest resolution
 PIECE = 2**22  # pixels of a lower resolution that are computed at once
@@ -265,3 +269,100 @@ def _axis(letter: str, unit: str) -> dict[str, str]:
 def _write_group(folder: Path, attributes: dict[str, Any]) -> None:
     group = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
     write_json(folder / "zarr.json", group)
+
+
+CHUNK = 2**20  # pixels at most
+
+
+def write_store(
+    folder: Path,
+    labels: Any,
+    *,
+    axes: str,
+    spacing: Mapping[str, float],
+    unit: str,
+    interval: float | None,
+    origin: Mapping[str, float],
+    most: int,
+    table: pd.DataFrame,
+) -> None:
+    """Write labels as an OME-Zarr, in the smallest unsigned type that holds the label `most`.
+
+    The same labels and arguments give the same bytes, in whatever chunks `labels` are stored. Axes
+    are in the order T, Z, Y, X; `axes`, `spacing`, `unit` and `interval` are as for `write_labels`
+    of TIFF. `origin` is the coordinate of the first pixel of axes where it is not 0. If `table` has
+    few rows, its columns become the properties of labels.
+    """
+    shape = tuple(labels.shape)
+    described = _described(axes, spacing, unit, interval, origin)
+    frames = axes.startswith("T")
+    chunks = (1,) * frames + large_sides(shape[frames:], (1,) * len(shape[frames:]), CHUNK)
+    folder.mkdir()
+    full = ZarrOutput(str(folder / "0"), np.min_scalar_type(most).name, new_token())
+    create_zarr(folder / "0", shape, chunks, full.dtype, **described.form, fresh=True)
+    blocks = Blocks(shape, large_sides(shape, chunks, PIECE))
+    for part in map(blocks.slices, range(blocks.number)):
+        full.write(part, read_part(labels, part).astype(full.dtype, copy=False))
+    with Engine("synchronous").started() as run:
+        levels = shrink(folder, described, full, run, Progress(None))
+    write_description(folder, described, folder.name, levels, table, {})
+    flush_new(folder)
+
+
+def _described(
+    axes: str,
+    spacing: Mapping[str, float],
+    unit: str,
+    interval: float | None,
+    origin: Mapping[str, float],
+) -> OmeLabels:
+    """Return the content of the description of labels."""
+    steps, units = dict(spacing), dict.fromkeys(spacing, UNITS.get(unit, ""))
+    if interval is not None:
+        steps["T"], units["T"] = interval, "second"
+    scale = tuple(float(steps.get(axis, 1)) for axis in axes)
+    first = tuple(float(origin.get(axis, 0)) for axis in axes)
+    return OmeLabels(axes, scale, units, "0.5", None, first)
+
+
+def consolidate(out: Path) -> None:
+    """Add a new Zarr to the consolidated metadata of the groups above it, if they have any.
+
+    Readers trust these metadata and would not find the new Zarr without. Other entries are not
+    read.
+    """
+    gap = False
+    for group in out.parents:
+        if not is_zarr(group):
+            gap = True
+            continue
+        old, new = group / ".zmetadata", group / "zarr.json"
+        file = old if old.exists() else new
+        try:
+            content = json.loads(file.read_text("utf-8"))
+            block: Any = content if file == old else content["consolidated_metadata"]
+            known = dict(block["metadata"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):  # no such metadata
+            continue
+        if gap:  # a folder between them is not a group and cannot be described
+            content.pop("consolidated_metadata", None)
+            write_json(file, content) if file == new else file.unlink()
+            continue
+        name = out.relative_to(group).as_posix()
+        known = {key: one for key, one in known.items() if not f"{key}/".startswith(f"{name}/")}
+        for folder in (out.parent, out, *sorted(filter(is_zarr, out.iterdir()))):
+            known |= _entries(folder, group, block if file == new else None)
+        block["metadata"] = known
+        write_json(file, content)
+
+
+def _entries(folder: Path, group: Path, block: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the entries of a Zarr in consolidated metadata: a `block` in format 3, or a file."""
+    found = {}
+    for own in (".zgroup", ".zarray", ".zattrs") if block is None else ("zarr.json",):
+        key = (folder / own if block is None else folder).relative_to(group).as_posix()
+        if (folder / own).is_file() and key != ".":
+            found[key] = read_json(folder / own)
+            if found[key].get("node_type") == "group":
+                found[key]["consolidated_metadata"] = {**(block or {}), "metadata": {}}
+    return found

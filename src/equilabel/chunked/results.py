@@ -1,4 +1,4 @@
-"""Labels of a whole image, returned in the form of the image."""
+"""Labels of a whole image: in an array, or returned in the form of the image."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import os
 import shutil
 import tempfile
 import weakref
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,14 +21,27 @@ from equilabel.storage.files import folder_for
 from equilabel.storage.shortage import naming_full_disk, refuse_without_room
 from equilabel.storage.table import read_table, write_table
 
-from .checkpoints import Checkpoints
-from .consolidated import consolidate
-from .into_arrays import held_on_gpus, label_in_memory, label_into
-from .ome_labels import register, shrink, write_description
-from .outputs import ZarrOutput, create_zarr, open_output
-from .running import Progress, number_blocks, write_blocks
-from .targets import Found, Steps, Target, Whole
-from .workfolder import check_manifest, new_token, temporary, unfinished
+from .checkpoints import (
+    Checkpoints,
+    MemoryCheckpoints,
+    check_manifest,
+    new_token,
+    temporary,
+    unfinished,
+)
+from .ome_labels import consolidate, register, shrink, write_description
+from .outputs import (
+    ArrayOutput,
+    HeldLabels,
+    Kept,
+    StoredOutput,
+    ZarrOutput,
+    create_zarr,
+    is_in_memory,
+    open_output,
+)
+from .sources import folder_of
+from .tasks import Progress, number_blocks, write_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -35,8 +50,48 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
+    from .checkpoints import Saved
     from .engine import Engine, Run
-    from .sources import Source
+    from .ome_labels import OmeLabels
+    from .sources import Readable, Source
+    from .tasks import Job
+
+
+class Target(NamedTuple):
+    """Destination of labels, and how they are stored."""
+
+    out: Path | None  # None: memory, or a folder that is removed with the result
+    chunks: tuple[int, ...]  # sides of the chunks of a Zarr
+    resume: bool
+    arguments: Mapping[str, Any]  # on which labels depend, as JSON
+    ome: OmeLabels | None = None  # if `out` becomes an OME-Zarr
+    shards: tuple[int, ...] | None = None  # sides of the shards of a Zarr: those of a block
+    into: Any = None  # NumPy or Zarr array that takes the labels, instead of `out`
+
+
+class Found(NamedTuple):
+    """Results besides labels."""
+
+    table: Any = None
+    told: Mapping[str, Any] = MappingProxyType({})  # stored with the labels, as JSON
+
+
+class Steps(NamedTuple):
+    """Functions in which labeling and segmenting differ."""
+
+    make_job: Callable[[Saved, Run, Progress], tuple[Job, Readable]]
+    """Returns the job, and the source of its pixels; may store results and run tasks."""
+    select: Callable[..., Any] | None = None  # as for `merging.number_components`
+    finish: Callable[[Job], Found] | None = None  # called when all blocks are written
+
+
+class Whole(NamedTuple):
+    """Results for a whole image."""
+
+    labels: Any  # a NumPy, Dask or Zarr array, or a Path
+    num: int
+    found: Found
+
 
 FORMAT = 2  # of checkpoints
 KEY = "equilabel"  # in the attributes of labels
@@ -209,3 +264,55 @@ def flush() -> None:
     """Flush all files to the disk, so that a name never exists before its content."""
     if hasattr(os, "sync"):
         os.sync()
+
+
+def label_in_memory(steps: Steps, source: Source, engine: Engine, progress: Progress) -> Whole:
+    """Label all blocks of an array in memory.
+
+    Blocks are kept as runs until labels are final, so that no block is labeled twice.
+    """
+    kept = Kept(source.shape)
+    with engine.started() as run:
+        job, pixels = steps.make_job(MemoryCheckpoints(), run, progress)
+        job = held_on_gpus(replace(job, kept=kept), engine)
+        numbers = number_blocks(job, pixels, run, progress, steps.select)
+        if numbers.count > LARGEST:
+            kept.widen()
+        write_blocks(job, pixels, ArrayOutput(kept.array), run, progress, fresh=True)
+        found = Found() if steps.finish is None else steps.finish(job)
+    return Whole(kept.array, numbers.count, found)
+
+
+def label_into(steps: Steps, array: Any, engine: Engine, progress: Progress) -> Whole:
+    """Label all blocks of an image into an array of the caller.
+
+    If this array is in memory, the results of blocks are, too.
+    """
+    mine = isinstance(array, np.ndarray)
+    with ExitStack() as stack:
+        saved: Saved = MemoryCheckpoints()
+        if not is_in_memory(array):
+            folder = folder_of(array)
+            if folder is not None:
+                refuse_without_room(Path(folder), prod(array.shape))
+            saved = Checkpoints(str(stack.enter_context(temporary())), new_token())
+        run = stack.enter_context(engine.started())
+        job, pixels = steps.make_job(saved, run, progress)
+        signed = np.dtype(f"i{array.dtype.itemsize}")
+        kept = Kept(array.shape, array.view(signed)) if mine else None
+        job = held_on_gpus(replace(job, kept=kept), engine)
+        numbers = number_blocks(job, pixels, run, progress, steps.select)
+        if numbers.count > np.iinfo(array.dtype).max:
+            message = f"out must be able to hold {numbers.count:,} labels; got type {array.dtype}."
+            raise ValueError(message)
+        output = StoredOutput(array) if kept is None else ArrayOutput(kept.array)
+        write_blocks(job, pixels, output, run, progress, fresh=True)
+    return Whole(array, numbers.count, Found())
+
+
+def held_on_gpus(job: Job, engine: Engine) -> Job:
+    """Return a job whose blocks stay on GPUs if it is for GPUs and its workers are threads."""
+    device = job.rule.device
+    if not (device.startswith("cuda") and engine.shares_memory):
+        return job
+    return replace(job, held=HeldLabels(device, job.blocks, engine.workers))

@@ -2,25 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from equilabel.arguments import check_path
 from equilabel.storage.files import refuse_url
 from equilabel.storage.ome_zarr import find_image
+from equilabel.storage.zarr_arrays import open_zarr, undecoded
 
-from .dask_source import DaskSource
-from .zarr_source import Opened, PathOpener, ZarrSource, folder_of
+from .blocks import Blocks
+from .checkpoints import checksum, new_token
+from .zarr_parts import read_part
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from equilabel.array_types import HostArray
 
-    from .loading import Load
-
     Slices = tuple[slice, ...]
+
+
+class Gray(NamedTuple):
+    """Pixels of a block."""
+
+    pixels: HostArray  # to compare with a threshold
+    values: HostArray | None  # intensities, channels last; None if they were not read
+
+
+class Load(Protocol):
+    """Reads a part of an image or of a mask."""
+
+    def __call__(self) -> HostArray | Gray:
+        """Return pixels, or gray values with the intensities to measure."""
+        ...
+
+
+class GrayLoad(Load, Protocol):
+    """Reads a part of an image whose intensities are measured."""
+
+    def values(self) -> HostArray:
+        """Return only the intensities."""
+        ...
 
 
 class Readable(Protocol):
@@ -92,7 +120,7 @@ class MemorySource:
 
     def identity(self) -> dict[str, Any]:
         """Return a checksum of all pixels."""
-        from .arrayfiles import checksum
+        from .checkpoints import checksum
 
         return {"checksum": checksum(self._array)}
 
@@ -143,3 +171,159 @@ def _known(array: Any) -> Any:
         )
         raise ValueError(message)
     return array
+
+
+@dataclass(frozen=True, eq=False)
+class DaskPart:
+    """The tasks that compute a part of a Dask array, and no others."""
+
+    graph: Any
+    key: Any
+
+    def __call__(self) -> HostArray:
+        """Compute the part in this thread."""
+        from dask.local import get_sync
+
+        return np.asarray(get_sync(self.graph, self.key))
+
+
+class DaskSource:
+    """A Dask array of which each block is computed separately, when it is needed."""
+
+    kind = "dask"
+
+    def __init__(self, array: Any) -> None:
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+
+    @property
+    def stored(self) -> tuple[int, ...]:
+        """Sides of the largest chunk."""
+        return tuple(max(sides) for sides in self.array.chunks)
+
+    @cached_property
+    def _graph(self) -> dict[Any, Any]:
+        """All tasks, fused once for all blocks."""
+        from dask.array.optimization import optimize
+        from dask.core import flatten
+
+        array = self.array
+        return dict(optimize(array.__dask_graph__(), list(flatten(array.__dask_keys__()))))
+
+    @cached_property
+    def _starts(self) -> list[dict[tuple[int, int], int]]:
+        """For each axis, the number of each chunk by its begin and end."""
+        found = []
+        for sides in self.array.chunks:
+            ends = np.cumsum((0, *sides)).tolist()
+            found.append({(a, b): i for i, (a, b) in enumerate(pairwise(ends))})
+        return found
+
+    def loader(self, part: Slices) -> DaskPart:
+        """Return the tasks of a part, which is one chunk in most cases."""
+        from dask.optimization import cull
+
+        pairs = zip(self._starts, part, strict=True)
+        place = [starts.get((one.start, one.stop)) for starts, one in pairs]
+        if None not in place:
+            key = (self.array.name, *place)
+            return DaskPart(cull(self._graph, [key])[0], key)
+        some = self.array[part]
+        source = DaskSource(some.rechunk(some.shape))
+        return DaskPart(source._graph, (source.array.name, *(0,) * some.ndim))
+
+    def identity(self) -> dict[str, Any]:
+        """Return the name of the array, which Dask derives from its input."""
+        return {"name": self.array.name}
+
+
+@dataclass(frozen=True)
+class ZarrPart:
+    """A part of a Zarr array."""
+
+    open: Callable[[], Any]
+    part: Slices
+
+    def __call__(self) -> HostArray:
+        """Read and decode it."""
+        try:
+            return read_part(self.open(), self.part)
+        except Exception as error:  # each codec raises its own errors
+            raise undecoded(error, self.part) from error
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """Opener of a Zarr array that is already open."""
+
+    array: Any
+
+    def __call__(self) -> Any:
+        """Return the array."""
+        return self.array
+
+
+class ZarrSource:
+    """A Zarr array, which may be a view of a TIFF."""
+
+    def __init__(self, opener: Callable[[], Any], kind: str, path: str | None = None) -> None:
+        self._open, self.kind, self._path = opener, kind, path
+        array = opener()
+        self.shape, self.dtype = tuple(array.shape), np.dtype(array.dtype)
+        self.stored = tuple(getattr(array, "shards", None) or array.chunks)
+        self.array = array
+
+    def loader(self, part: Slices) -> ZarrPart:
+        """Return a loader of a part for any process."""
+        return ZarrPart(self._open, part)
+
+    def identity(self) -> dict[str, Any]:
+        """Return the metadata of the array, and a hash of names, sizes and times of its files.
+
+        For an array in memory, checksums of its chunks.
+        """
+        path = self._path or folder_of(self.array)
+        if path is None:
+            if type(self.array.store).__name__ == "MemoryStore":  # its name is a memory address
+                blocks = Blocks(self.shape, self.stored)
+                parts = (self.loader(blocks.slices(block))() for block in range(blocks.number))
+                return {"checksums": [checksum(part) for part in parts]}
+            return {"store": str(self.array.store)}
+        return {"files": _digest(Path(path))}
+
+
+@dataclass(frozen=True)
+class PathOpener:
+    """Opens a Zarr or a TIFF as a Zarr array, once for each run in each process."""
+
+    path: str
+    token: str = field(default_factory=new_token)  # of this run: the path may change between runs
+
+    def __call__(self) -> Any:
+        """Return the array."""
+        return _open(self.path, self.token)
+
+
+@lru_cache(16)
+def _open(path: str, token: str) -> Any:
+    """Open an image; `token` distinguishes runs."""
+    from equilabel.storage.lazy import open_lazily
+
+    return open_lazily(path) if Path(path).is_file() else open_zarr(path)
+
+
+def folder_of(array: Any) -> str | None:
+    """Return the folder of a Zarr array, or None if it is not on a disk."""
+    root = getattr(array.store, "root", None)
+    if root is None or type(array.store).__name__ != "LocalStore":
+        return None
+    return str(Path(root, array.path).resolve())
+
+
+def _digest(path: Path) -> str:
+    """Return a hash of names, sizes and times of the files of an image."""
+    found = hashlib.sha256()
+    files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
+    for file in files:
+        state = file.stat()
+        found.update(f"{file.relative_to(path)}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
+    return found.hexdigest()

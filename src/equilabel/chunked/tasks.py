@@ -1,8 +1,9 @@
-"""Tasks for one block: label it, compare it with its neighbors, write its final labels."""
+"""Steps of a run: label blocks, compare them, number components, write labels."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -21,15 +22,12 @@ from equilabel.labeling import solve
 from equilabel.measuring import Request
 from equilabel.measuring.plan import make_plan
 
-from .arrayfiles import checksum
-from .block_runs import BlockRuns
-from .checkpoints import Faces, Part
-from .face_cache import FACES
-from .faces import cut_faces, pairs_across
-from .outputs import copy_past_caches
+from .checkpoints import Faces, Part, checksum
+from .merging import FACES, Numbers, cut_faces, number_components, pairs_across
+from .outputs import BlockRuns, copy_past_caches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,9 +36,76 @@ if TYPE_CHECKING:
 
     from .blocks import Blocks
     from .checkpoints import Saved
-    from .job import Job
-    from .loading import Gray, GrayLoad, Load
-    from .outputs import Output
+    from .engine import Run
+    from .outputs import HeldLabels, Kept, Output
+    from .sources import Gray, GrayLoad, Load, Readable
+
+
+class Rule(Protocol):
+    """How the pixels of a block become components, and on which device."""
+
+    @property
+    def device(self) -> str:
+        """Device, as `label` takes it."""
+        ...
+
+    def problem(self, pixels: Array) -> Problem:
+        """Return the problem for `solve`."""
+        ...
+
+
+class Filter(Protocol):
+    """Makes a mask from the pixels of a part of an image."""
+
+    @property
+    def reach(self) -> tuple[int, ...]:
+        """How many pixels around a part must be read along each axis; empty for none."""
+        ...
+
+    def apply(self, pixels: HostArray, first: int) -> HostArray:
+        """Return the mask of a part that begins at the index `first` of the first axis."""
+        ...
+
+
+class Counting(Protocol):
+    """What is measured."""
+
+    def uses_values(self, axes: int) -> bool:
+        """Return whether intensities are measured."""
+        ...
+
+    def count(
+        self,
+        job: Job,
+        block: int,
+        labels: HostArray,
+        values: HostArray | None,
+        faces_of: Callable[[int], Faces],
+    ) -> Sequence[HostArray]:
+        """Count a block; return its counts as arrays to be stored."""
+        ...
+
+
+@dataclass(frozen=True)
+class Job:
+    """Parameters of a run that are the same for all blocks of an image."""
+
+    blocks: Blocks
+    rule: Rule
+    connectivity: int
+    stacked: bool
+    periodic: tuple[bool, ...]
+    turned: bool  # numbered column by column, as scikit-image numbers shape (M, N, 1)
+    sized: bool  # whether components are dropped by size or position
+    depth: int  # layers of labels that are stored at the ends of blocks
+    saved: Saved
+    counted: Counting | None = None
+    kept: Kept | None = None  # keeps labels of blocks, or their runs, from labeling to writing
+    held: HeldLabels | None = None  # keeps them on GPUs, if there is room
+    marked: Filter | None = None  # pixels to count for selecting components, instead of all
+    painted: Callable[[HostArray, HostArray], HostArray] | None = None
+    """Returns what is written, from the pixels and the final labels of a block."""
+    told: Mapping[str, Any] = field(default_factory=dict)  # stored with the labels, as JSON
 
 
 class ChangedInputError(RuntimeError):
@@ -282,3 +347,113 @@ def is_written(saved: Saved, blocks: Blocks, block: int, output: Output) -> bool
         return bool(checksum(output.read(blocks.slices(block))) == int(known[0]))
     except Exception:
         return False
+
+
+TOGETHER = 32  # most blocks that are compared in one task
+TASKS = 12  # of comparing, if there are enough blocks: more would wait for Python's lock
+
+
+class Progress(NamedTuple):
+    """Reports the progress of a run to the caller."""
+
+    report: Callable[[str, int, int], None] | None  # called with step, blocks done, all blocks
+
+    def begin(self, step: str, done: int, total: int) -> Iterator[None]:
+        """Report that a step begins; each `next` reports one more block."""
+        while True:
+            if self.report is not None:
+                self.report(step, done, total)
+            yield
+            done += 1
+
+
+def number_blocks(
+    job: Job,
+    source: Readable,
+    run: Run,
+    progress: Progress,
+    select: Callable[..., NDArray[np.bool_]] | None = None,
+) -> Numbers:
+    """Label all blocks that are not labeled yet, and number the components of the whole image.
+
+    `run` is that of a started `Engine`; `select` is as for `merging.number_components`.
+    """
+    blocks, saved = job.blocks, job.saved
+    ready = [block for block in range(blocks.number) if saved.has_part(block)]
+    counts = np.zeros(blocks.number, np.int64)
+    for block in ready:
+        counts[block] = len(saved.part(block).firsts)
+    rest = sorted(set(range(blocks.number)) - set(ready))
+    ticks = progress.begin("label", len(ready), blocks.number)
+    next(ticks)
+    tasks = ((job, block, source.loader(blocks.slices(block))) for block in rest)
+    for block, count in run(label_block, tasks):
+        counts[block] = count
+        next(ticks)
+    offsets = np.zeros(blocks.number + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    pairs = _compare(job, run, progress)
+    device = "cpu" if job.held is None else job.rule.device
+    found = number_components(saved, offsets, pairs, select, device)
+    saved.save_numbers(found.labels, offsets)
+    return found
+
+
+def _compare(
+    job: Job, run: Run, progress: Progress
+) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+    """Yield the pairs of components of all blocks that touch, in any order."""
+    total = job.blocks.number
+    if total == 1 and not any(job.periodic):
+        return
+    some_blocks = min(TOGETHER, -(-total // TASKS))
+    starts = range(0, total, some_blocks)
+    groups = [range(start, min(start + some_blocks, total)) for start in starts]
+    ticks = progress.begin("merge", 0, len(groups))
+    next(ticks)
+    for found in run(compare_blocks, ((job, group) for group in groups)):
+        yield from found
+        next(ticks)
+
+
+def write_blocks(
+    job: Job, source: Readable, output: Output, run: Run, progress: Progress, *, fresh: bool
+) -> None:
+    """Write the final labels of all blocks that are not written yet; if `fresh`, of all blocks."""
+    blocks = job.blocks
+    rest = list(range(blocks.number)) if fresh else _unwritten(job.saved, blocks, output, run)
+    ticks = progress.begin("write", blocks.number - len(rest), blocks.number)
+    next(ticks)
+    tasks = ((job, block, source.loader(blocks.slices(block)), output) for block in rest)
+    for _ in run(write_block, tasks):
+        next(ticks)
+    FACES.clear()
+
+
+def write_masks(
+    saved: Saved,
+    blocks: Blocks,
+    source: Readable,
+    output: Output,
+    run: Run,
+    progress: Progress,
+) -> None:
+    """Compute and write the masks of all blocks that are not written yet."""
+    rest = _unwritten(saved, blocks, output, run)
+    ticks = progress.begin("write", blocks.number - len(rest), blocks.number)
+    next(ticks)
+    parts = ((block, source.loader(blocks.slices(block))) for block in rest)
+    for _ in run(write_mask, ((saved, blocks, *part, output) for part in parts)):
+        next(ticks)
+
+
+def _unwritten(saved: Saved, blocks: Blocks, output: Output, run: Run) -> list[int]:
+    """List the blocks that are not written, or have changed since."""
+    known = [block for block in range(blocks.number) if saved.has_done(block)]
+    intact = run(_check, ((saved, blocks, block, output) for block in known))
+    return sorted(set(range(blocks.number)) - {block for block, whole in intact if whole})
+
+
+def _check(saved: Saved, blocks: Blocks, block: int, output: Any) -> tuple[int, bool]:
+    """Return the number of a block, and whether it has been written."""
+    return block, is_written(saved, blocks, block, output)
