@@ -287,4 +287,4 @@ def test_every_way_in_which_dask_cancels_tasks_is_a_lost_scheduler(monkeypatch):
         with pytest.raises(engine.LostSchedulerError, match="must stay reachable"):
             list(Cluster(client).run(len, [("a",)], lambda: False))
         with pytest.raises(engine.LostSchedulerError, match="must stay reachable"):
-            engine._result((None, error))
+            list(engine._on_cluster(client, len, [("a",)]))

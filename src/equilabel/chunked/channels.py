@@ -191,19 +191,8 @@ class GraySource:
         wanted = tuple(
             slice(*one.indices(length)) for one, length in zip(wanted, self.base.shape, strict=True)
         )
-        return GrayPart(self.base.loader(wanted), replace(self, base=NOTHING), inner)
-
-
-class _Nothing:
-    """Placeholder for an image that is read elsewhere."""
-
-    shape, dtype, stored, kind = (), np.dtype(np.uint8), None, "none"
-
-    def __reduce__(self) -> str:
-        return "NOTHING"
-
-
-NOTHING: Any = _Nothing()
+        here = replace(self, base=cast("Any", None))  # an image is not sent to other processes
+        return GrayPart(self.base.loader(wanted), here, inner)
 
 
 def expand(part: Slices, reach: Sequence[int], shape: Sequence[int]) -> tuple[Slices, Slices]:

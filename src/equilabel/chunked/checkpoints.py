@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,8 +36,8 @@ class DamagedFileError(OSError):
     """A file of arrays is missing, truncated or changed."""
 
 
-def save_arrays(path: Path, arrays: Sequence[HostArray]) -> int:
-    """Write arrays to a compressed file, which is renamed when it is complete; return its size.
+def save_arrays(path: Path, arrays: Sequence[HostArray]) -> None:
+    """Write arrays to a compressed file, which is renamed when it is complete.
 
     The file is not flushed to the disk: damage after a loss of power is found by the checksum.
     """
@@ -56,7 +56,6 @@ def save_arrays(path: Path, arrays: Sequence[HostArray]) -> int:
         with suppress(OSError):
             unfinished.unlink()
         raise
-    return len(packed)
 
 
 def load_arrays(path: Path) -> list[HostArray]:
@@ -129,55 +128,6 @@ class Faces:
     def nbytes(self) -> int:
         """Memory that these arrays take."""
         return sum(array.nbytes for array in (*self.lows, *self.highs, self.values))
-
-
-class Saved(Protocol):
-    """Results of the blocks that are done, in files or in memory."""
-
-    @property
-    def lasting(self) -> bool:
-        """Whether another run can resume from it."""
-        ...
-
-    def save_part(self, block: int, part: Part, faces: Faces) -> None:
-        """Store the result of labeling a block."""
-        ...
-
-    def has_part(self, block: int) -> bool:
-        """Return whether a block has been labeled, and its results are complete."""
-        ...
-
-    def part(self, block: int) -> Part:
-        """Return the components of a block."""
-        ...
-
-    def faces(self, block: int) -> Faces:
-        """Return the labels at the ends of a block."""
-        ...
-
-    def save_numbers(self, labels: HostArray, offsets: NDArray[np.int64]) -> None:
-        """Store the final labels of all components, and where those of each block begin."""
-        ...
-
-    def numbers(self, block: int) -> HostArray:
-        """Return the final label of each component of a block."""
-        ...
-
-    def save_done(self, block: int, arrays: Sequence[HostArray]) -> None:
-        """Store that a block has been written: the checksum of its labels, and its counts."""
-        ...
-
-    def has_done(self, block: int) -> bool:
-        """Return whether a block has been written, without reading it."""
-        ...
-
-    def done(self, block: int) -> list[HostArray]:
-        """Return the checksum of the labels of a block, and its counts."""
-        ...
-
-    def note(self, name: str) -> Path | None:
-        """Return the path of a result found before blocks are labeled, or None in memory."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -301,6 +251,10 @@ class MemoryCheckpoints:
     def note(self, name: str) -> None:
         """Return None: there are no files."""
 
+
+Saved = Checkpoints | MemoryCheckpoints
+
+# ---- The folder of an unfinished run: locked, with a manifest
 
 MANIFEST, LOCK = "manifest.json", "lock"
 TRIES = 20  # a run that ends may remove its folder while the next one opens it

@@ -74,12 +74,10 @@ def _survey(
 ) -> list[tuple[Any, Any, Any, int]]:
     """Return for each block the smallest and largest pixel, the sum and number of finite ones."""
     found: list[Any] = [None] * blocks.number
-    ticks = progress.begin("threshold", 0, blocks.number)
-    next(ticks)
     tasks = ((one, source.loader(blocks.slices(one))) for one in range(blocks.number))
-    for block, *values in run(survey_block, tasks):
+    results = run(survey_block, tasks)
+    for block, *values in progress.over("threshold", 0, blocks.number, results):
         found[block] = values
-        next(ticks)
     return found
 
 
@@ -102,8 +100,7 @@ def find_constant_images(
     """
     count = blocks.shape[0] if stacked else 1
     lows, highs = [math.inf] * count, [-math.inf] * count
-    ticks = progress.begin("threshold", 0, 1)
-    next(ticks)
+    progress.tell("threshold", 0, 1)
 
     def tasks() -> Iterator[tuple[Any, ...]]:
         for block in range(blocks.number):
@@ -115,7 +112,7 @@ def find_constant_images(
     for first, ends in run(survey_images, tasks()):
         for image, (low, high) in enumerate(ends, first):
             lows[image], highs[image] = min(lows[image], low), max(highs[image], high)
-    next(ticks)
+    progress.tell("threshold", 1, 1)
     return frozenset(image for image in range(count) if not lows[image] < highs[image])
 
 
@@ -141,15 +138,13 @@ def _count(
     lowest: Any, highest: Any, blocks: Blocks, source: GraySource, run: Run, progress: Progress
 ) -> tuple[HostArray, HostArray]:
     """Add up the histograms of all blocks; return gray values, or the first and their distance."""
-    ticks = progress.begin("histogram", 0, blocks.number)
-    next(ticks)
     counts: Any = 0
     last = np.empty(0)
     places = range(blocks.number)
     tasks = ((source.loader(blocks.slices(one)), lowest, highest) for one in places)
-    for part, axis in run(count_block, tasks):
+    results = run(count_block, tasks)
+    for part, axis in progress.over("histogram", 0, blocks.number, results):
         counts, last = counts + part, axis
-        next(ticks)
     return counts, last
 
 

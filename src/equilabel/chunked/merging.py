@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -154,7 +153,7 @@ def _paired(
     across: bool,
 ) -> NDArray[np.int64]:
     """Return pairs of two layers of two axes; `across` says whether neighboring rows touch."""
-    from equilabel.runs.cpu.seams import list_pairs as list_pairs_by_kernel
+    from equilabel.runs.cpu.seams import list_pairs
 
     dtype = np.int64 if 8 in (mine.itemsize, theirs.itemsize) else np.int32
     layers = [
@@ -162,7 +161,6 @@ def _paired(
     ]  # copies, because stored arrays are read-only
     same = [one.astype(np.int64) for one in values]
     ways = (hops > 0 and across, hops > 0, hops > 1)
-    list_pairs = list_pairs_by_kernel
     room = mine.size // 4 + 16
     while True:
         pairs = np.empty((room, 2), np.int64)
@@ -178,8 +176,8 @@ CACHED = 2**26  # bytes of faces in the cache of a process
 class FaceCache:
     """Faces of the blocks that were read last, up to some bytes."""
 
-    def __init__(self, most: int = CACHED) -> None:
-        self._most, self._size, self._lock = most, 0, threading.Lock()
+    def __init__(self) -> None:
+        self._size, self._lock = 0, threading.Lock()
         self._held: OrderedDict[tuple[Saved, int], Faces] = OrderedDict()
 
     def reader(self, saved: Saved) -> Callable[[int], Faces]:
@@ -198,7 +196,7 @@ class FaceCache:
                 if key not in self._held:
                     self._held[key] = faces
                     self._size += faces.nbytes
-                while self._size > self._most and len(self._held) > 1:
+                while self._size > CACHED and len(self._held) > 1:
                     self._size -= self._held.popitem(last=False)[1].nbytes
             return faces
 
@@ -207,8 +205,7 @@ class FaceCache:
     def add(self, saved: Saved, block: int, faces: Faces) -> None:
         """Add the faces of a block that has just been labeled, if there is room."""
         with self._lock:
-            room = self._most - self._size
-            if faces.nbytes <= room and not isinstance(saved, MemoryCheckpoints):
+            if self._size + faces.nbytes <= CACHED and not isinstance(saved, MemoryCheckpoints):
                 self._held[saved, block] = faces
                 self._size += faces.nbytes
 
@@ -226,15 +223,6 @@ MANY = 2**16  # fewer components are not worth the transfer to a GPU
 MOST_STRETCHES = 2**20  # parts of the image by which components are sorted first
 
 
-@dataclass(frozen=True, eq=False)
-class Numbers:
-    """Final labels of the components of all blocks."""
-
-    labels: HostArray  # (P,) block by block; 0 for components that are dropped
-    offsets: NDArray[np.int64]  # (blocks + 1,) where the components of each block begin
-    count: int  # of different labels
-
-
 def unite(
     firsts: NDArray[np.int64], edges: Iterable[NDArray[np.int64]], device: str = "cpu"
 ) -> tuple[NDArray[np.integer], int]:
@@ -247,15 +235,16 @@ def unite(
     >>> unite(np.array([7, 0, 3]), [np.array([[0, 2]])])
     (array([2, 1, 2], dtype=int32), 2)
     """
-    kernels, size = passes("runs.seams", "cpu"), len(firsts)
-    dtype = np.int32 if size <= np.iinfo(np.int32).max else np.int64
-    parents: NDArray[np.integer] = np.arange(size, dtype=dtype)
+    from equilabel.runs.cpu import seams
+
+    dtype = np.int32 if len(firsts) <= np.iinfo(np.int32).max else np.int64
+    parents: NDArray[np.integer] = np.arange(len(firsts), dtype=dtype)
     for some in edges:
-        kernels.unite_edges(parents, some)
-    keys = np.empty(kernels.lower_firsts(parents, firsts), np.int64)
-    kernels.list_roots(parents, firsts, keys)
+        seams.unite_edges(parents, some)
+    keys = np.empty(seams.lower_firsts(parents, firsts), np.int64)
+    seams.list_roots(parents, firsts, keys)
     keys = _ranks(keys, device)
-    kernels.number_elements(parents, keys)
+    seams.number_elements(parents, keys)
     return parents, len(keys)
 
 
@@ -298,12 +287,13 @@ def number_components(
     pairs: Iterable[tuple[int, int, NDArray[np.int64]]],
     select: Callable[..., NDArray[np.bool_]] | None,
     device: str = "cpu",
-) -> Numbers:
-    """Merge the components of all blocks.
+) -> tuple[HostArray, int]:
+    """Merge the components of all blocks; return their final labels, (P,), and how many there are.
 
-    `offsets` are those of `Numbers`. `pairs` are two blocks and their (K, 2) components that touch,
-    in any order. `select` returns which labels are kept, from their pixels, first and last + 1
-    coordinates. Components are sorted on `device`.
+    `offsets`, (blocks + 1,), say where the components of each block begin. `pairs` are two blocks
+    and their (K, 2) components that touch, in any order. `select` returns which labels are kept,
+    from their pixels, first and last + 1 coordinates; others are 0. Components are sorted on
+    `device`.
     """
     firsts = np.empty(offsets[-1], np.int64)
     sizes = []
@@ -319,4 +309,4 @@ def number_components(
         numbers = np.zeros(count + 1, labels.dtype)
         numbers[1:][kept] = np.arange(1, np.count_nonzero(kept) + 1)
         labels, count = numbers[labels], int(np.count_nonzero(kept))
-    return Numbers(labels, offsets, count)
+    return labels, count

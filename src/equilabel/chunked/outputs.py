@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, replace
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from math import prod
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from equilabel.domains import neighborhood
 from .zarr_parts import read_part, write_part
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -31,38 +30,12 @@ ALIGNED = 16  # bytes
 _opening = Lock()  # held while arrays are opened: Zarr's configuration is shared by all threads
 
 
-class Output(Protocol):
-    """An array that takes the labels of blocks."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the labels."""
-        ...
-
-    @property
-    def keeps(self) -> bool:
-        """Whether it keeps the memory of what is written, instead of copying it."""
-        ...
-
-    def view(self, part: tuple[slice, ...]) -> HostArray | None:
-        """Return the memory of a block, if it is in an array of NumPy."""
-        ...
-
-    def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
-        """Write the labels of a block."""
-        ...
-
-    def read(self, part: tuple[slice, ...]) -> HostArray:
-        """Read the labels of a block."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class ArrayOutput:
     """A NumPy array of this process, in C order."""
 
     array: HostArray
-    keeps = False
+    keeps = False  # the memory of what is written: it is copied
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -89,51 +62,39 @@ def copy_past_caches(labels: HostArray, array: HostArray, part: tuple[slice, ...
     """Copy labels to a part of an array of the same type in C order, bypassing caches."""
     from equilabel.runs.cpu.painting import copy_rows
 
-    labels = np.ascontiguousarray(labels)
-    strides = neighborhood.strides(array.shape)
-    offsets = [np.arange(one.start, one.stop) * k for one, k in zip(part, strides, strict=True)]
-    starts = reduce(np.add.outer, offsets[:-1], offsets[-1][:1]).reshape(-1)
+    starts = _row_starts(array.shape, part)
     step, first = ALIGNED // array.itemsize, array.ctypes.data % ALIGNED
     aligned = not first and not (starts % step).any()
-    rows = labels.reshape(len(starts), -1)
+    rows = np.ascontiguousarray(labels).reshape(len(starts), -1)
     copy_rows(rows, starts, aligned, array.reshape(-1))
 
 
-@dataclass(frozen=True)
-class ZarrOutput:
-    """A Zarr array on a disk."""
-
-    path: str
-    name: str  # of the dtype
-    token: str  # of this run: an earlier array at the same path must be opened again
-    keeps = False
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the labels."""
-        return np.dtype(self.name)
-
-    def at(self, path: str) -> ZarrOutput:
-        """Return an output at another path."""
-        return ZarrOutput(path, self.name, self.token)
-
-    def view(self, part: tuple[slice, ...]) -> None:
-        """Return None: the memory of a Zarr is not accessible."""
-
-    def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
-        """Write all chunks of a block, also those without labels."""
-        write_part(_open(self.path, self.token), part, labels)
-
-    def read(self, part: tuple[slice, ...]) -> HostArray:
-        """Read the labels of a block."""
-        return read_part(_open(self.path, self.token), part)
+def _row_starts(
+    shape: tuple[int, ...], part: tuple[slice, ...], along: int = -1
+) -> NDArray[np.int64]:
+    """Return the flat index in an array of each row of a part; rows are those along an axis."""
+    strides = neighborhood.strides(shape)
+    offsets = [np.arange(one.start, one.stop) * k for one, k in zip(part, strides, strict=True)]
+    offsets[along] = offsets[along][:1]
+    starts: NDArray[np.int64] = reduce(np.add.outer, offsets).reshape(-1)
+    return starts
 
 
 @dataclass(frozen=True, eq=False)
-class StoredOutput:
-    """A Zarr array of the caller, in any store."""
+class ZarrOutput:
+    """A Zarr array, on a disk or in any other store."""
 
-    array: Any
+    open: Callable[[], Any]
+
+    @classmethod
+    def at(cls, path: Path, token: str) -> ZarrOutput:
+        """Return an array at a path; `token` is that of a run, which opens it again."""
+        return cls(partial(_open, str(path), token))
+
+    @property
+    def array(self) -> Any:
+        """The array, in this process."""
+        return self.open()
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -150,7 +111,7 @@ class StoredOutput:
         """Return None: the memory of a Zarr is not accessible."""
 
     def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
-        """Write the labels of a block."""
+        """Write all chunks of a block, also those without labels."""
         write_part(self.array, part, labels)
 
     def read(self, part: tuple[slice, ...]) -> HostArray:
@@ -158,15 +119,13 @@ class StoredOutput:
         return read_part(self.array, part)
 
 
+Output = ArrayOutput | ZarrOutput
+
+
 def is_in_memory(array: Any) -> bool:
     """Return whether an array is a NumPy array, or a Zarr array in a memory store."""
     store = getattr(array, "store", None)
     return store is None or type(store).__name__ == "MemoryStore"
-
-
-def open_output(output: ZarrOutput) -> Any:
-    """Open the array of an output."""
-    return _open(output.path, output.token)
 
 
 @lru_cache(16)
@@ -293,19 +252,12 @@ class BlockRuns:
             runs = runs._replace(parents=runs.parents.astype(numbers.dtype))
         renumber(runs.parents, np.zeros(1, np.int64), self.used, numbers)
         along = self._row_axis
-        strides = neighborhood.strides(out.shape).tolist()
-        if strides[along] > 1:  # rows of the block are not rows of the image
+        if neighborhood.strides(out.shape)[along] > 1:  # its rows are not rows of the image
             out[part] = replace(self, runs=runs).labels()
             return
-        first = slice(part[along].start, part[along].start + 1)
-        lines = (*part[:along], first, *part[along + 1 :])
-        each = [
-            np.arange(one.start, one.stop) * step for one, step in zip(lines, strides, strict=True)
-        ]
-        starts = reduce(np.add.outer, each).reshape(-1)
+        starts = _row_starts(out.shape, part, along)
         rows = np.arange(len(starts))
-        flat = out.reshape(-1)
-        paint_lines(runs, self.columns, rows, starts, blank, flat)
+        paint_lines(runs, self.columns, rows, starts, blank, out.reshape(-1))
 
     @property
     def _row_axis(self) -> int:
@@ -321,8 +273,7 @@ class BlockRuns:
         found = np.zeros(prod(shape), self.dtype)
         if self.count:
             starts = np.arange(len(rows)) * self.columns
-            paint = paint_lines
-            paint(self.runs, self.columns, rows, starts, True, found)
+            paint_lines(self.runs, self.columns, rows, starts, True, found)
         return found.reshape(shape)
 
 
@@ -365,13 +316,8 @@ class Kept:
         if runs is not None:
             runs.write(numbers.astype(self.array.dtype), part, self._blank, self.array)
             return
-        strides = neighborhood.strides(self.array.shape)
-        offsets = [
-            np.arange(one.start, one.stop) * step for one, step in zip(part, strides, strict=True)
-        ]
-        starts = reduce(np.add.outer, offsets[:-1], offsets[-1][:1]).reshape(-1)
-        flat, width = self.array.reshape(-1), len(offsets[-1])
-        renumber(flat, starts, width, numbers)
+        starts, width = _row_starts(self.array.shape, part), part[-1].stop - part[-1].start
+        renumber(self.array.reshape(-1), starts, width, numbers)
 
 
 AT_WORK = 24  # bytes that an element of a block takes at most while it is processed
@@ -391,7 +337,7 @@ class HeldLabels:
         each = min(-(-workers // len(free)), LANES) * AT_WORK * prod(blocks.sides)
         self._room = {gpu: int(SHARE * max(0, some - each)) for gpu, some in free.items()}
         self._held: dict[int, tuple[Array, Any]] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def keep(self, block: int, labels: Array, count: int) -> bool:
         """Keep the labels 0 to `count` of a block if they are on a GPU that has room for them."""

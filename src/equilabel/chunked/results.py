@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from math import prod
@@ -34,17 +34,15 @@ from .outputs import (
     ArrayOutput,
     HeldLabels,
     Kept,
-    StoredOutput,
     ZarrOutput,
     create_zarr,
     is_in_memory,
-    open_output,
 )
 from .sources import folder_of
 from .tasks import Progress, number_blocks, write_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     import pandas as pd
 
@@ -120,34 +118,75 @@ def _label(
 ) -> Whole:
     """Label all blocks of an image; `place` is a folder on the disk that takes its labels."""
     out, resume, kind = target.out, target.resume, source.kind
-    if target.into is not None:
-        return label_into(steps, target.into, engine, progress)
-    if out is None and kind == "numpy" and engine.shares_memory:
-        return label_in_memory(steps, source, engine, progress)
+    if target.into is not None or (out is None and kind == "numpy" and engine.shares_memory):
+        return _label_into(target.into, source.shape, steps, engine, progress)
     if out is None or not (out.exists() or (resume and folder_for(out).exists())):
         refuse_without_room(place, prod(source.shape))
     manifest = describe(source, target) if out is not None else {}
     if out is not None and out.exists():
         return _earlier(out, manifest, source, target)
-    with _folder(out, manifest, resume=resume) as folder, engine.started() as run:
+    place_of_run = temporary() if out is None else unfinished(out, manifest, resume=resume)
+    with place_of_run as folder, engine.started() as run:
         saved = Checkpoints(str(folder), new_token())
         job, pixels = steps.make_job(saved, run, progress)
-        job = held_on_gpus(job, engine)
-        numbers = number_blocks(job, pixels, run, progress, steps.select)
-        output = _output(folder, source, target, numbers.count, saved.token)
+        job = _held_on_gpus(job, engine)
+        count = number_blocks(job, pixels, run, progress, steps.select)
+        output = _output(folder, source, target, count, saved.token)
         write_blocks(job, pixels, output, run, progress, fresh=not resume)
         found = Found() if steps.finish is None else steps.finish(job)
         made = folder / "labels"
-        ours = {KEY: {"num": numbers.count, "manifest": manifest, **found.told}}
+        ours = {KEY: {"num": count, "manifest": manifest, **found.told}}
         _complete(made, output, target, found.table, ours, run, progress)
         if out is None:
             path = Path(tempfile.mkdtemp(prefix="equilabel-"), "labels.zarr")
             shutil.move(made, path)
-            return Whole(_as(kind, path, temporary=True), numbers.count, found)
+            return Whole(_as(kind, path, temporary=True), count, found)
         flush()
         os.replace(made, out)  # noqa: PTH105 - atomic, and says so
     _make_known(out, target)
-    return Whole(_as(kind, out), numbers.count, found)
+    return Whole(_as(kind, out), count, found)
+
+
+def _label_into(
+    array: Any, shape: tuple[int, ...], steps: Steps, engine: Engine, progress: Progress
+) -> Whole:
+    """Label all blocks of an image into an array of the caller, or a new one of NumPy if None.
+
+    If this array is in memory, the results of blocks are, too. Those of an array of NumPy are kept
+    as runs until labels are final, so that no block is labeled twice.
+    """
+    with ExitStack() as stack:
+        saved: Saved = MemoryCheckpoints()
+        if array is not None and not is_in_memory(array):
+            folder = folder_of(array)
+            if folder is not None:
+                refuse_without_room(Path(folder), prod(shape))
+            saved = Checkpoints(str(stack.enter_context(temporary())), new_token())
+        run = stack.enter_context(engine.started())
+        job, pixels = steps.make_job(saved, run, progress)
+        kept = None
+        if array is None:
+            kept = Kept(shape)
+        elif isinstance(array, np.ndarray):
+            kept = Kept(shape, array.view(f"i{array.itemsize}"))
+        job = _held_on_gpus(replace(job, kept=kept), engine)
+        count = number_blocks(job, pixels, run, progress, steps.select)
+        if array is None and count > LARGEST and kept is not None:
+            kept.widen()
+        elif array is not None and count > np.iinfo(array.dtype).max:
+            message = f"out must be able to hold {count:,} labels; got type {array.dtype}."
+            raise ValueError(message)
+        output = ZarrOutput(lambda: array) if kept is None else ArrayOutput(kept.array)
+        write_blocks(job, pixels, output, run, progress, fresh=True)
+        found = Found() if steps.finish is None else steps.finish(job)
+    return Whole(kept.array if array is None and kept is not None else array, count, found)
+
+
+def _held_on_gpus(job: Job, engine: Engine) -> Job:
+    """Return a job whose blocks stay on GPUs if it is for GPUs and its workers are threads."""
+    if not (job.device.startswith("cuda") and engine.shares_memory):
+        return job
+    return replace(job, held=HeldLabels(job.device, job.blocks, engine.workers))
 
 
 def describe(source: Source, target: Target) -> dict[str, Any]:
@@ -168,13 +207,6 @@ def describe(source: Source, target: Target) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def _folder(out: Path | None, manifest: Mapping[str, Any], *, resume: bool) -> Iterator[Path]:
-    """Make the folder of a run."""
-    with temporary() if out is None else unfinished(out, manifest, resume=resume) as folder:
-        yield folder
-
-
 def _output(folder: Path, source: Source, target: Target, count: int, token: str) -> ZarrOutput:
     """Create the array for labels."""
     dtype = np.dtype(np.int32 if count <= LARGEST else np.int64)
@@ -186,7 +218,7 @@ def _output(folder: Path, source: Source, target: Target, count: int, token: str
     elif target.out and not target.shards and (target.out.parent / ".zgroup").is_file():
         form = {"zarr_format": 2}  # that of the group that it belongs to
     create_zarr(path, source.shape, target.chunks, dtype, shards=target.shards, **form)
-    return ZarrOutput(str(path), dtype.name, token)
+    return ZarrOutput.at(path, token)
 
 
 def _complete(
@@ -202,7 +234,7 @@ def _complete(
     if table is not None:
         write_table(folder / TABLE, table)
     if target.ome is None or target.out is None:
-        open_output(output).attrs.update(ours)
+        output.array.attrs.update(ours)
         return
     levels = shrink(folder, target.ome, output, run, progress)
     write_description(folder, target.ome, target.out.name, levels, table, ours)
@@ -264,55 +296,3 @@ def flush() -> None:
     """Flush all files to the disk, so that a name never exists before its content."""
     if hasattr(os, "sync"):
         os.sync()
-
-
-def label_in_memory(steps: Steps, source: Source, engine: Engine, progress: Progress) -> Whole:
-    """Label all blocks of an array in memory.
-
-    Blocks are kept as runs until labels are final, so that no block is labeled twice.
-    """
-    kept = Kept(source.shape)
-    with engine.started() as run:
-        job, pixels = steps.make_job(MemoryCheckpoints(), run, progress)
-        job = held_on_gpus(replace(job, kept=kept), engine)
-        numbers = number_blocks(job, pixels, run, progress, steps.select)
-        if numbers.count > LARGEST:
-            kept.widen()
-        write_blocks(job, pixels, ArrayOutput(kept.array), run, progress, fresh=True)
-        found = Found() if steps.finish is None else steps.finish(job)
-    return Whole(kept.array, numbers.count, found)
-
-
-def label_into(steps: Steps, array: Any, engine: Engine, progress: Progress) -> Whole:
-    """Label all blocks of an image into an array of the caller.
-
-    If this array is in memory, the results of blocks are, too.
-    """
-    mine = isinstance(array, np.ndarray)
-    with ExitStack() as stack:
-        saved: Saved = MemoryCheckpoints()
-        if not is_in_memory(array):
-            folder = folder_of(array)
-            if folder is not None:
-                refuse_without_room(Path(folder), prod(array.shape))
-            saved = Checkpoints(str(stack.enter_context(temporary())), new_token())
-        run = stack.enter_context(engine.started())
-        job, pixels = steps.make_job(saved, run, progress)
-        signed = np.dtype(f"i{array.dtype.itemsize}")
-        kept = Kept(array.shape, array.view(signed)) if mine else None
-        job = held_on_gpus(replace(job, kept=kept), engine)
-        numbers = number_blocks(job, pixels, run, progress, steps.select)
-        if numbers.count > np.iinfo(array.dtype).max:
-            message = f"out must be able to hold {numbers.count:,} labels; got type {array.dtype}."
-            raise ValueError(message)
-        output = StoredOutput(array) if kept is None else ArrayOutput(kept.array)
-        write_blocks(job, pixels, output, run, progress, fresh=True)
-    return Whole(array, numbers.count, Found())
-
-
-def held_on_gpus(job: Job, engine: Engine) -> Job:
-    """Return a job whose blocks stay on GPUs if it is for GPUs and its workers are threads."""
-    device = job.rule.device
-    if not (device.startswith("cuda") and engine.shares_memory):
-        return job
-    return replace(job, held=HeldLabels(device, job.blocks, engine.workers))

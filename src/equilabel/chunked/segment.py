@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from equilabel.arguments import check_flags
-from equilabel.labeling import problem_of
 from equilabel.measuring import check_spacing
 from equilabel.measuring.columns import compute_columns
-from equilabel.segmentation.binarization import compare_with, widths_of_block
+from equilabel.segmentation.binarization import widths_of_block
 from equilabel.segmentation.checks import (
     check_block,
     check_number,
@@ -41,7 +42,16 @@ from .checks import (
 )
 from .engine import Engine
 from .histograms import Level, find_constant_images, find_level
-from .masks import Compared, ComparedLocally, FilteredMask, Masked, MaskedSource, Rounded, Stages
+from .masks import (
+    FilteredMask,
+    MaskedSource,
+    Stages,
+    close_or_open,
+    compare,
+    compare_with_mean,
+    problem_of_gray,
+    problem_of_mask,
+)
 from .ome_labels import ome_labels
 from .results import Found, Steps, Target, label_whole
 from .sources import open_source
@@ -51,45 +61,19 @@ from .tasks import Job
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from equilabel.array_types import Array
     from equilabel.devices import Device
     from equilabel.labeling.problem import Problem
     from equilabel.quantities import Lengths, Size
     from equilabel.segmentation.binarization import Threshold
-    from equilabel.segmentation.steps import Radii
 
     from .checkpoints import Saved
     from .engine import Run
     from .masks import Mask
     from .sources import Readable
-    from .tasks import Progress, Rule
+    from .tasks import Progress
 
 
 LEVEL = "threshold.json"
-
-
-@dataclass(frozen=True)
-class Thresholding:
-    """Foreground by comparing pixels with a threshold."""
-
-    level: Level
-    dark: bool
-    connectivity: int | None
-    stacked: bool
-    method: str
-    device: str
-
-    def problem(self, pixels: Array) -> Problem:
-        """Return the problem for `solve`."""
-        value, constant = self.level
-        foreground = compare_with(pixels, value, dark=self.dark, strict=constant)
-        return problem_of(
-            *foreground,
-            self.connectivity,
-            stacked=self.stacked,
-            method=self.method,
-            device=self.device,
-        )
 
 
 class Cleaning(NamedTuple):
@@ -112,14 +96,13 @@ class Segmenting:
     """The steps of `segment_chunked`."""
 
     threshold: float | str | tuple[float, float]
-    rule: Thresholding  # its level is not used
+    how: dict[str, Any]  # connectivity, stacked, method and device, as for `problem_of`
     cleaning: Cleaning
     source: GraySource
     blocks: Blocks
-    connectivity: int
+    problem: Problem  # that of an image like this one
     selection: Selection
     counted: Counted
-    depth: int  # layers of labels that are stored at the ends of blocks
 
     @property
     def steps(self) -> Steps:
@@ -127,44 +110,45 @@ class Segmenting:
         select = self.selection.select if self.selection.needed else None
         return Steps(self.make_job, select, self.finish)
 
-    def arguments(self, problem: Problem) -> dict[str, Any]:
-        """Return the arguments on which labels and table depend, as JSON."""
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments on which labels and table depend, as JSON."""
         return {
             "threshold": self.threshold,
             "background": list(self.source.background),
             "smoothing": list(self.source.widths),
-            "dark": self.rule.dark,
+            "dark": self.source.dark,
             **self.cleaning._asdict(),
-            "connectivity": self.connectivity,
+            "connectivity": self.problem.connectivity,
             "selection": self.selection.described(),
             "properties": list(self.counted.names),
             "spacing": list(self.counted.spacing),
             "picks": list(self.source.picks),
-            "stacked": self.rule.stacked,
+            "stacked": self.source.stacked,
             "blocks": list(self.blocks.sides),
-            "method": problem.method.name,
+            "method": self.problem.method.name,
         }
 
     def make_job(self, saved: Saved, run: Run, progress: Progress) -> tuple[Job, Readable]:
         """Find the threshold, and return the job and the pixels to label."""
-        rule: Rule = self.rule
         source: Readable = self.source
         level, mask = self._foreground(saved, run, progress)
         if mask is None:
-            rule = replace(self.rule, level=level)
+            dark = self.source.dark
+            problem = partial(problem_of_gray, level=level, dark=dark, **self.how)
         else:
-            one = self.rule
-            rule = Masked(one.connectivity, one.stacked, one.method, one.device)
+            problem = partial(problem_of_mask, **self.how)
             source = MaskedSource(mask, self.source)
         job = Job(
             blocks=self.blocks,
-            rule=rule,
-            connectivity=self.connectivity,
-            stacked=self.rule.stacked,
+            problem=problem,
+            device=self.how["device"],
+            connectivity=self.problem.connectivity,
+            stacked=self.source.stacked,
             periodic=(False,) * len(self.blocks.shape),
             turned=False,
             sized=self.selection.needed,
-            depth=self.depth,
+            depth=max(self.counted.halo, 1),
             saved=saved,
             counted=self.counted,
             told={"threshold": float(level.value) if isinstance(level, Level) else level},
@@ -176,38 +160,33 @@ class Segmenting:
         import pandas as pd
 
         counted = self.counted
-        columns = counted.plan(len(self.blocks.shape)).columns
-        found = compute_columns(counted.merge(job), columns, counted.spacing, "-")
+        counts = counted.merge(job.saved, self.blocks)
+        found = compute_columns(counts, counted.plan.columns, counted.spacing, "-")
         return Found(pd.DataFrame(make_table(found, counted.names)), job.told)
 
     def _foreground(self, saved: Saved, run: Run, progress: Progress) -> tuple[Any, Mask | None]:
         """Return the threshold, and a mask of the foreground if comparing with it is not enough."""
         mask: Mask | None = None
         level: Any = self.threshold
-        stages = Stages(self.blocks, self.rule.stacked, saved, run, progress)
+        dark, cleaning = self.source.dark, self.cleaning
+        stages = Stages(self.blocks, self.source.stacked, saved, run, progress)
         if level == "local":
             mask, level = self._local(run, progress), None
         elif isinstance(level, tuple):
-            low, high = level
-            weak = Thresholding(
-                Level(high if self.rule.dark else low, False),
-                self.rule.dark,
-                1,
-                self.rule.stacked,
-                "auto",
-                "cpu",
-            )
-            mask = stages.hysteresis(self.source, weak, low, high, dark=self.rule.dark)
+            mask = stages.hysteresis(self.source, *level, dark=dark)
         else:
             level = self._level(saved.note(LEVEL), run, progress)
-            if self.cleaning.needed or self.source.background:
-                mask = FilteredMask(self.source, Compared(level, self.rule.dark))
+            if cleaning.needed or self.source.background:
+                mask = FilteredMask(self.source, partial(compare, level=level, dark=dark))
         if mask is not None:
-            for radii, opens in ((self.cleaning.closing, False), (self.cleaning.opening, True)):
-                mask = FilteredMask(mask, Rounded(radii, opens)) if radii else mask
+            for radii, opens in ((cleaning.closing, False), (cleaning.opening, True)):
+                if radii:
+                    reach = tuple(2 * math.ceil(radius) for radius in radii)  # dilated, eroded
+                    change = partial(close_or_open, radii=radii, opens=opens)
+                    mask = FilteredMask(mask, change, reach)
             if isinstance(mask, FilteredMask) and self._slow:
                 mask = stages.stored(mask)
-            mask = stages.filled(mask) if self.cleaning.fill_holes else mask
+            mask = stages.filled(mask) if cleaning.fill_holes else mask
         return level, mask
 
     @property
@@ -218,12 +197,18 @@ class Segmenting:
 
     def _local(self, run: Run, progress: Progress) -> FilteredMask:
         """Return the foreground by a local threshold."""
-        stacked, how = self.rule.stacked, self.cleaning
+        stacked, how = self.source.stacked, self.cleaning
         known = (self.blocks, self.source, run, progress)
-        constant = find_constant_images(*known, stacked=stacked)
-        widths = tuple(widths_of_block(how.block))
-        local = ComparedLocally(widths, how.offset, self.rule.dark, stacked, constant)
-        return FilteredMask(self.source, local)
+        local = partial(
+            compare_with_mean,
+            widths=tuple(widths_of_block(how.block)),
+            shift=how.offset,
+            dark=self.source.dark,
+            stacked=stacked,
+            constant=find_constant_images(*known, stacked=stacked),
+        )
+        reach = tuple(int(4 * width + 0.5) for width in local.keywords["widths"])
+        return FilteredMask(self.source, local, reach)
 
     def _level(self, file: Path | None, run: Run, progress: Progress) -> Level:
         """Return the threshold, which is computed once: a resumed run reads it."""
@@ -381,51 +366,38 @@ def segment_chunked(
         default_properties(rank, steps, first) if properties is None else properties
     )
     counted = Counted(names, steps, first)
-    sides, halo = check_chunks(chunks, source), counted.halo(rank + first)
-    check_depth(sides, source.shape, halo, first)
-    rule = Thresholding(Level(0.0, False), bool(dark), connectivity, first, method, device)
-    problem = rule.problem(pretend(source))
+    sides = check_chunks(chunks, source)
+    check_depth(sides, source.shape, counted.halo, first)
+    how = {"connectivity": connectivity, "stacked": first, "method": method, "device": device}
+    problem = problem_of_gray(pretend(source), level=Level(0.0, False), dark=bool(dark), **how)
     path = check_out(out, base, resume=resume)
     work = Segmenting(
         threshold=level,
-        rule=rule,
+        how=how,
         cleaning=cleaning,
         source=source,
         blocks=Blocks(source.shape, sides),
-        connectivity=problem.connectivity,
+        problem=problem,
         selection=selection,
         counted=counted,
-        depth=max(halo, 1),
     )
     described = ome_labels(picked, source.shape, path)
-    target = Target(
-        path,
-        stored_chunks(source, sides),
-        resume,
-        work.arguments(problem),
-        described,
-        check_shards(shards, source, sides, described),
-    )
+    pieces, stored = check_shards(shards, source, sides, described), stored_chunks(source, sides)
+    target = Target(path, stored, resume, work.arguments, described, pieces)
     made = label_whole(work.steps, source, target, Engine(scheduler, workers), progress)
+    used = made.found.told["threshold"]  # a list if it was read from JSON
     return Segmentation(
         labels=made.labels,
         table=made.found.table,
-        threshold=_pair(made.found.told["threshold"]),
+        threshold=tuple(used) if isinstance(used, list) else used,
         num=made.num,
         connectivity=problem.connectivity,
         spacing=steps,
         method=problem.method.name,
         device=problem.device,
-        in_pixels=_in_pixels(radii, rank + first, sigma, block_size, sizes, lengths),
+        in_pixels=in_pixels(rank + first, sigma, block_size, None, *sizes, **lengths)
+        | radii.in_pixels(first),
     )
-
-
-def _in_pixels(
-    radii: Radii, axes: int, sigma: Any, block_size: Any, sizes: Any, lengths: Any
-) -> dict[str, Any]:
-    """Return the lengths and sizes that were used, as `segment` does."""
-    found = in_pixels(axes, sigma, block_size, None, *sizes, **lengths)
-    return found | radii.in_pixels(lengths["stacked"])
 
 
 def _block(
@@ -436,8 +408,3 @@ def _block(
         return tuple(check_block(size, axes, **lengths)), check_number("offset", offset)
     reject_unused(threshold, block_size=(size, None), offset=(offset, 0.0))
     return (), 0.0
-
-
-def _pair(threshold: Any) -> Any:
-    """Return a threshold in the form of `segment`, also if it was read from JSON."""
-    return tuple(threshold) if isinstance(threshold, list) else threshold

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -35,20 +34,8 @@ class Gray(NamedTuple):
     values: HostArray | None  # intensities, channels last; None if they were not read
 
 
-class Load(Protocol):
-    """Reads a part of an image or of a mask."""
-
-    def __call__(self) -> HostArray | Gray:
-        """Return pixels, or gray values with the intensities to measure."""
-        ...
-
-
-class GrayLoad(Load, Protocol):
-    """Reads a part of an image whose intensities are measured."""
-
-    def values(self) -> HostArray:
-        """Return only the intensities."""
-        ...
+if TYPE_CHECKING:
+    Load = Callable[[], HostArray | Gray]  # reads a part of an image or of a mask
 
 
 class Readable(Protocol):
@@ -56,50 +43,29 @@ class Readable(Protocol):
 
     def loader(self, part: Slices) -> Load:
         """Return a function that reads a part; it can be sent to another process."""
-        ...
 
 
-class Source(Protocol):
+class Source(Readable, Protocol):
     """An image that is read in parts."""
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Length of each axis."""
-        ...
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the pixels."""
-        ...
 
     @property
     def stored(self) -> tuple[int, ...] | None:
         """Sides of the chunks in which it is stored, or None."""
-        ...
 
     @property
     def kind(self) -> str:
         """What a caller passed and gets back: "numpy", "dask", "zarr" or "path"."""
-        ...
-
-    def loader(self, part: Slices) -> Load:
-        """Return a function that reads a part; it can be sent to another process."""
-        ...
 
     def identity(self) -> dict[str, Any]:
         """Return a description that changes with the image, as far as known without reading it."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class MemoryPart:
-    """A part of a NumPy array."""
-
-    pixels: HostArray
-
-    def __call__(self) -> HostArray:
-        """Return the part."""
-        return self.pixels
 
 
 class MemorySource:
@@ -110,9 +76,9 @@ class MemorySource:
     def __init__(self, array: HostArray) -> None:
         self._array, self.shape, self.dtype = array, array.shape, array.dtype
 
-    def loader(self, part: Slices) -> MemoryPart:
-        """Return a view of a part."""
-        return MemoryPart(self._array[part])
+    def loader(self, part: Slices) -> Callable[[], HostArray]:
+        """Return a loader of a part."""
+        return partial(_given, self._array[part])
 
     def overlaps(self, array: HostArray) -> bool:
         """Return whether an array may share memory with it."""
@@ -120,8 +86,6 @@ class MemorySource:
 
     def identity(self) -> dict[str, Any]:
         """Return a checksum of all pixels."""
-        from .checkpoints import checksum
-
         return {"checksum": checksum(self._array)}
 
 
@@ -137,8 +101,7 @@ def open_source(image: Any) -> Source:
     if isinstance(image, np.ndarray):
         return MemorySource(image)
     if is_array(image):
-        path = folder_of(image)
-        return ZarrSource(PathOpener(path) if path else Opened(image), "zarr", path)
+        return ZarrSource(image, "zarr")
     message = (
         "label_image must be an array of NumPy, Dask or Zarr, or the path of a Zarr, OME-Zarr or "
         f"TIFF; got {type(image).__name__}. Convert it, for instance with dask.array.from_array."
@@ -159,7 +122,7 @@ def _open_path(path: Path) -> ZarrSource:
     where = str(path.resolve())
     if not path.is_file():
         where = str(find_image(path).path.resolve())
-    return ZarrSource(PathOpener(where), "path", where)
+    return ZarrSource(where, "path")
 
 
 def _known(array: Any) -> Any:
@@ -171,20 +134,6 @@ def _known(array: Any) -> Any:
         )
         raise ValueError(message)
     return array
-
-
-@dataclass(frozen=True, eq=False)
-class DaskPart:
-    """The tasks that compute a part of a Dask array, and no others."""
-
-    graph: Any
-    key: Any
-
-    def __call__(self) -> HostArray:
-        """Compute the part in this thread."""
-        from dask.local import get_sync
-
-        return np.asarray(get_sync(self.graph, self.key))
 
 
 class DaskSource:
@@ -218,7 +167,7 @@ class DaskSource:
             found.append({(a, b): i for i, (a, b) in enumerate(pairwise(ends))})
         return found
 
-    def loader(self, part: Slices) -> DaskPart:
+    def loader(self, part: Slices) -> Callable[[], HostArray]:
         """Return the tasks of a part, which is one chunk in most cases."""
         from dask.optimization import cull
 
@@ -226,86 +175,70 @@ class DaskSource:
         place = [starts.get((one.start, one.stop)) for starts, one in pairs]
         if None not in place:
             key = (self.array.name, *place)
-            return DaskPart(cull(self._graph, [key])[0], key)
+            return partial(_compute, cull(self._graph, [key])[0], key)
         some = self.array[part]
         source = DaskSource(some.rechunk(some.shape))
-        return DaskPart(source._graph, (source.array.name, *(0,) * some.ndim))
+        return partial(_compute, source._graph, (source.array.name, *(0,) * some.ndim))
 
     def identity(self) -> dict[str, Any]:
         """Return the name of the array, which Dask derives from its input."""
         return {"name": self.array.name}
 
 
-@dataclass(frozen=True)
-class ZarrPart:
-    """A part of a Zarr array."""
+def _compute(graph: Any, key: Any) -> HostArray:
+    """Compute a part of a Dask array in this thread."""
+    from dask.local import get_sync
 
-    open: Callable[[], Any]
-    part: Slices
-
-    def __call__(self) -> HostArray:
-        """Read and decode it."""
-        try:
-            return read_part(self.open(), self.part)
-        except Exception as error:  # each codec raises its own errors
-            raise undecoded(error, self.part) from error
-
-
-@dataclass(frozen=True, eq=False)
-class Opened:
-    """Opener of a Zarr array that is already open."""
-
-    array: Any
-
-    def __call__(self) -> Any:
-        """Return the array."""
-        return self.array
+    return np.asarray(get_sync(graph, key))
 
 
 class ZarrSource:
     """A Zarr array, which may be a view of a TIFF."""
 
-    def __init__(self, opener: Callable[[], Any], kind: str, path: str | None = None) -> None:
-        self._open, self.kind, self._path = opener, kind, path
-        array = opener()
-        self.shape, self.dtype = tuple(array.shape), np.dtype(array.dtype)
-        self.stored = tuple(getattr(array, "shards", None) or array.chunks)
-        self.array = array
+    def __init__(self, image: Any, kind: str) -> None:
+        """Take a path, or an array; one on a disk is opened again in each process."""
+        self._path, self.kind = image if isinstance(image, str) else folder_of(image), kind
+        self._open: Callable[[], Any] = partial(_given, image)
+        if self._path is not None:
+            self._open = partial(_open, self._path, new_token())
+        self.array = self._open()
+        self.shape, self.dtype = tuple(self.array.shape), np.dtype(self.array.dtype)
+        self.stored = tuple(getattr(self.array, "shards", None) or self.array.chunks)
 
-    def loader(self, part: Slices) -> ZarrPart:
+    def loader(self, part: Slices) -> Callable[[], HostArray]:
         """Return a loader of a part for any process."""
-        return ZarrPart(self._open, part)
+        return partial(_read, self._open, part)
 
     def identity(self) -> dict[str, Any]:
         """Return the metadata of the array, and a hash of names, sizes and times of its files.
 
         For an array in memory, checksums of its chunks.
         """
-        path = self._path or folder_of(self.array)
-        if path is None:
+        if self._path is None:
             if type(self.array.store).__name__ == "MemoryStore":  # its name is a memory address
                 blocks = Blocks(self.shape, self.stored)
                 parts = (self.loader(blocks.slices(block))() for block in range(blocks.number))
                 return {"checksums": [checksum(part) for part in parts]}
             return {"store": str(self.array.store)}
-        return {"files": _digest(Path(path))}
+        return {"files": _digest(Path(self._path))}
 
 
-@dataclass(frozen=True)
-class PathOpener:
-    """Opens a Zarr or a TIFF as a Zarr array, once for each run in each process."""
+def _given(array: Any) -> Any:
+    """Return an array that is already open."""
+    return array
 
-    path: str
-    token: str = field(default_factory=new_token)  # of this run: the path may change between runs
 
-    def __call__(self) -> Any:
-        """Return the array."""
-        return _open(self.path, self.token)
+def _read(opener: Callable[[], Any], part: Slices) -> HostArray:
+    """Read and decode a part of a Zarr array."""
+    try:
+        return read_part(opener(), part)
+    except Exception as error:  # each codec raises its own errors
+        raise undecoded(error, part) from error
 
 
 @lru_cache(16)
 def _open(path: str, token: str) -> Any:
-    """Open an image; `token` distinguishes runs."""
+    """Open a Zarr or a TIFF once for each run: it may change between runs, which `token` tells."""
     from equilabel.storage.lazy import open_lazily
 
     return open_lazily(path) if Path(path).is_file() else open_zarr(path)

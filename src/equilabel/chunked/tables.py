@@ -14,17 +14,18 @@ from equilabel.measuring.plan import make_plan
 from equilabel.segmentation.selection import select_components
 
 from .blocks import steps_around
+from .merging import FACES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from equilabel.array_types import HostArray
     from equilabel.measuring.plan import Plan
 
-    from .checkpoints import Faces
-    from .tasks import Job
+    from .blocks import Blocks
+    from .checkpoints import Saved
 
 
 OPTIONAL = ("squares", "deviations")
@@ -38,40 +39,42 @@ class Counted:
     spacing: tuple[float, ...]
     stacked: bool
 
-    def plan(self, axes: int) -> Plan:
-        """Return the plan of what to count for these properties."""
-        even = len(set(self.spacing)) < 2
+    @property
+    def plan(self) -> Plan:
+        """What to count for these properties."""
+        axes, even = len(self.spacing) + self.stacked, len(set(self.spacing)) < 2
         return make_plan(self.names, (), axes, self.stacked, even, first=True)
 
-    def halo(self, axes: int) -> int:
-        """Return how many layers of other blocks are read around a block."""
-        layout = self.plan(axes).layout
-        if layout.compared == "none":
-            return 0
-        return 1 + (layout.outline != "none")
+    @property
+    def halo(self) -> int:
+        """How many layers of other blocks are read around a block."""
+        layout = self.plan.layout
+        return 0 if layout.compared == "none" else 1 + (layout.outline != "none")
 
-    def uses_values(self, axes: int) -> bool:
-        """Return whether intensities are measured."""
-        return bool(self.plan(axes).intensity)
+    @property
+    def intensity(self) -> bool:
+        """Whether intensities are measured."""
+        return bool(self.plan.intensity)
 
     def count(
         self,
-        job: Job,
+        saved: Saved,
+        blocks: Blocks,
         block: int,
         labels: HostArray,
         values: HostArray | None,
-        faces_of: Callable[[int], Faces],
     ) -> list[HostArray]:
         """Count a block; return its counts as arrays to be stored.
 
-        `labels` are those of the block alone, before merging; `faces_of` returns the faces of a
-        block.
+        `labels` are those of the block alone, before merging.
         """
         axes = labels.ndim
-        numbers = job.saved.numbers(block)
-        halo = self.halo(axes)
-        low, high = _margins(job, block, halo)
-        around = _surroundings(job, block, low, halo, faces_of) if halo else []
+        numbers = saved.numbers(block)
+        halos = [self.halo * (axis >= self.stacked) for axis in range(axes)]
+        spans = list(zip(halos, blocks.slices(block), blocks.shape, strict=True))
+        low = [min(halo, part.start) for halo, part, _ in spans]
+        high = [min(halo, length - part.stop) for halo, part, length in spans]
+        around = self._surroundings(saved, blocks, block, low) if any(halos) else []
         known = [np.unique(final) for _, final, _ in around]
         all_known = np.unique(np.concatenate([numbers, *known]))
         all_known = all_known[all_known > 0].astype(np.int64)
@@ -85,7 +88,7 @@ class Counted:
         for part, final, local in around:
             piece[part] = _compact(final, all_known)[local]
         gray = None
-        if values is not None and self.plan(axes).intensity:
+        if values is not None and self.intensity:
             gray = values  # may be memory of the store or of the caller: read only
             if around:
                 gray = np.zeros((*sides, *values.shape[axes:]), values.dtype)
@@ -95,21 +98,19 @@ class Counted:
             gray,
             self.names,
             box=box,
-            origin=[a - b for a, b in zip(job.blocks.origin(block), low, strict=True)],
-            shape=job.blocks.shape,
+            origin=[a - b for a, b in zip(blocks.origin(block), low, strict=True)],
+            shape=blocks.shape,
             spacing=self.spacing,
             stacked=self.stacked,
         )
         return pack(replace(counts, labels=all_known[counts.labels - 1]))
 
-    def merge(self, job: Job) -> Counts:
+    def merge(self, saved: Saved, blocks: Blocks) -> Counts:
         """Add up the counts of all blocks, always in the same order."""
-        axes = len(job.blocks.shape)
+        layout = self.plan.layout
         waiting: list[tuple[int, Counts]] = []  # sums over 1, 2, 4, ... blocks
-        for block in range(job.blocks.number):
-            stored = job.saved.done(block)[1:]
-            total = unpack(stored, self.plan(axes).layout, job.blocks.shape)
-            size = 1
+        for block in range(blocks.number):
+            total, size = unpack(saved.done(block)[1:], layout, blocks.shape), 1
             while waiting and waiting[-1][0] == size:
                 total, size = waiting.pop()[1].merge(total), 2 * size
             waiting.append((size, total))
@@ -118,56 +119,39 @@ class Counted:
             total = waiting.pop()[1].merge(total)
         return total
 
+    def _surroundings(
+        self, saved: Saved, blocks: Blocks, block: int, low: list[int]
+    ) -> list[tuple[tuple[slice, ...], HostArray, HostArray]]:
+        """List the parts of the halo of a block: their slices, final labels and local labels.
 
-def _margins(job: Job, block: int, halo: int) -> tuple[list[int], list[int]]:
-    """Return how many layers of the halo there are before and after a block along each axis."""
-    low, high = [], []
-    for axis, part in enumerate(job.blocks.slices(block)):
-        spatial = halo * (axis >= job.stacked)
-        low.append(min(spatial, part.start))
-        high.append(min(spatial, job.blocks.shape[axis] - part.stop))
-    return low, high
-
-
-def _surroundings(
-    job: Job,
-    block: int,
-    low: list[int],
-    halo: int,
-    faces_of: Callable[[int], Faces],
-) -> list[tuple[tuple[slice, ...], HostArray, HostArray]]:
-    """List the parts of the halo of a block: their slices, final labels and local labels.
-
-    Slices are positions in the block with its halo. Final labels, (N + 1,), are those of local
-    labels 0 to N of the neighboring block.
-    """
-    shape = [part.stop - part.start for part in job.blocks.slices(block)]
-    axes = len(shape)
-    none = (False,) * axes
-    found = []
-    for step in steps_around(axes, stacked=job.stacked):
-        other = job.blocks.neighbor(block, step, none)
-        if other is None:
-            continue
-        faces, place = faces_of(other), []
-        axis = next(one for one, move in enumerate(step) if move)
-        local = faces.lows[axis] if step[axis] > 0 else faces.highs[axis]
-        for one, move in enumerate(step):
-            if move:
-                near = slice(0, halo) if move > 0 else slice(-halo, None)
-                local = local[(*(slice(None),) * one, near)]
-            start = low[one] + shape[one] if move > 0 else low[one] * (not move)
-            place.append(slice(start, start + local.shape[one]))
-        if local.any():
-            numbers = job.saved.numbers(other)
-            final = np.zeros(len(numbers) + 1, np.int64)
-            there = np.unique(local)
-            there = there[there > 0]
-            final[there] = numbers[there - 1]
-        else:
+        Slices are positions in the block with its halo, which has `low` layers before the block.
+        Final labels, (N + 1,), are those of local labels 0 to N of the neighboring block.
+        """
+        shape = [part.stop - part.start for part in blocks.slices(block)]
+        halo, faces_of, none = self.halo, FACES.reader(saved), (False,) * len(shape)
+        found = []
+        for step in steps_around(len(shape), stacked=self.stacked):
+            other = blocks.neighbor(block, step, none)
+            if other is None:
+                continue
+            faces, place = faces_of(other), []
+            axis = next(one for one, move in enumerate(step) if move)
+            local = faces.lows[axis] if step[axis] > 0 else faces.highs[axis]
+            for one, move in enumerate(step):
+                if move:
+                    near = slice(0, halo) if move > 0 else slice(-halo, None)
+                    local = local[(*(slice(None),) * one, near)]
+                start = low[one] + shape[one] if move > 0 else low[one] * (not move)
+                place.append(slice(start, start + local.shape[one]))
             final = np.zeros(1, np.int64)
-        found.append((tuple(place), final, local))
-    return found
+            if local.any():
+                numbers = saved.numbers(other)
+                final = np.zeros(len(numbers) + 1, np.int64)
+                there = np.unique(local)
+                there = there[there > 0]
+                final[there] = numbers[there - 1]
+            found.append((tuple(place), final, local))
+        return found
 
 
 def _compact(final: HostArray, known: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -23,11 +23,11 @@ from equilabel.measuring import Request
 from equilabel.measuring.plan import make_plan
 
 from .checkpoints import Faces, Part, checksum
-from .merging import FACES, Numbers, cut_faces, number_components, pairs_across
+from .merging import FACES, cut_faces, number_components, pairs_across
 from .outputs import BlockRuns, copy_past_caches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,55 +35,12 @@ if TYPE_CHECKING:
     from equilabel.labeling.problem import Problem
 
     from .blocks import Blocks
+    from .channels import GrayPart
     from .checkpoints import Saved
     from .engine import Run
     from .outputs import HeldLabels, Kept, Output
-    from .sources import Gray, GrayLoad, Load, Readable
-
-
-class Rule(Protocol):
-    """How the pixels of a block become components, and on which device."""
-
-    @property
-    def device(self) -> str:
-        """Device, as `label` takes it."""
-        ...
-
-    def problem(self, pixels: Array) -> Problem:
-        """Return the problem for `solve`."""
-        ...
-
-
-class Filter(Protocol):
-    """Makes a mask from the pixels of a part of an image."""
-
-    @property
-    def reach(self) -> tuple[int, ...]:
-        """How many pixels around a part must be read along each axis; empty for none."""
-        ...
-
-    def apply(self, pixels: HostArray, first: int) -> HostArray:
-        """Return the mask of a part that begins at the index `first` of the first axis."""
-        ...
-
-
-class Counting(Protocol):
-    """What is measured."""
-
-    def uses_values(self, axes: int) -> bool:
-        """Return whether intensities are measured."""
-        ...
-
-    def count(
-        self,
-        job: Job,
-        block: int,
-        labels: HostArray,
-        values: HostArray | None,
-        faces_of: Callable[[int], Faces],
-    ) -> Sequence[HostArray]:
-        """Count a block; return its counts as arrays to be stored."""
-        ...
+    from .sources import Gray, Load, Readable
+    from .tables import Counted
 
 
 @dataclass(frozen=True)
@@ -91,7 +48,8 @@ class Job:
     """Parameters of a run that are the same for all blocks of an image."""
 
     blocks: Blocks
-    rule: Rule
+    problem: Callable[[Array], Problem]  # makes the problem for `solve` from pixels
+    device: str  # as for `label`
     connectivity: int
     stacked: bool
     periodic: tuple[bool, ...]
@@ -99,10 +57,11 @@ class Job:
     sized: bool  # whether components are dropped by size or position
     depth: int  # layers of labels that are stored at the ends of blocks
     saved: Saved
-    counted: Counting | None = None
+    counted: Counted | None = None
     kept: Kept | None = None  # keeps labels of blocks, or their runs, from labeling to writing
     held: HeldLabels | None = None  # keeps them on GPUs, if there is room
-    marked: Filter | None = None  # pixels to count for selecting components, instead of all
+    marked: Callable[[HostArray], HostArray] | None = None
+    """Returns which pixels are counted for selecting components, instead of all."""
     painted: Callable[[HostArray, HostArray], HostArray] | None = None
     """Returns what is written, from the pixels and the final labels of a block."""
     told: Mapping[str, Any] = field(default_factory=dict)  # stored with the labels, as JSON
@@ -118,12 +77,13 @@ def label_block(job: Job, block: int, load: Load) -> tuple[int, int]:
     origin = np.array(job.blocks.origin(block), np.int64)
     values = np.empty(0, pixels.dtype)
     known = checksum(pixels) if job.kept is None else 0
-    staged = stage_block(pixels, job.rule.device)
-    with own_gpu(job.rule.device):
+    staged = stage_block(pixels, job.device)
+    with own_gpu(job.device):
         problem = _problem(job, staged)
         labels, firsts, flat, sizes = _components(job, problem, pixels, origin)
         if problem.foreground.values:
-            values = _values(problem.image, flat)
+            at = send_block(flat) if is_on_cuda(problem.image) else flat
+            values = fetch_block(problem.image.reshape(-1)[at]).copy()
         stays = job.held is not None and job.held.keep(block, labels, len(firsts))
         layers = (job.periodic, job.stacked, job.depth, len(firsts))
         ends = cut_faces(labels, job.blocks, block, *layers)
@@ -136,13 +96,6 @@ def label_block(job: Job, block: int, load: Load) -> tuple[int, int]:
     return block, len(firsts)
 
 
-def _values(image: Array, flat: NDArray[np.int64]) -> HostArray:
-    """Return copies of the values of some elements, given by flat indices."""
-    there = send_block(flat) if is_on_cuda(image) else flat
-    found: HostArray = fetch_block(image.reshape(-1)[there])
-    return found.copy()
-
-
 def _parted(read: HostArray | Gray) -> tuple[HostArray, HostArray | None]:
     """Return pixels to label, and intensities to measure if they were read."""
     return read if isinstance(read, tuple) else (read, None)
@@ -150,7 +103,7 @@ def _parted(read: HostArray | Gray) -> tuple[HostArray, HostArray | None]:
 
 def _problem(job: Job, staged: Any) -> Problem:
     """Return the problem for `solve`, on the GPU of this worker if the job is for GPUs."""
-    return job.rule.problem(send_block(staged) if job.rule.device.startswith("cuda") else staged)
+    return job.problem(send_block(staged) if job.device.startswith("cuda") else staged)
 
 
 def _components(
@@ -182,7 +135,7 @@ def _components(
         return labels, firsts, counts.first_pixels, none
     numbers = counts.pixels
     if job.marked is not None:
-        inside = labels[np.asarray(job.marked.apply(pixels, 0), like=labels)]
+        inside = labels[np.asarray(job.marked(pixels), like=labels)]
         numbers = fetch(np.bincount(inside, minlength=len(numbers) + 1))[1:]
     spans = (numbers[:, None], counts.begins + origin, counts.ends + origin)
     return labels, firsts, counts.first_pixels, np.concatenate(spans, axis=1)
@@ -250,7 +203,7 @@ def write_block(job: Job, block: int, load: Load, output: Output) -> int:
     counts: Sequence[HostArray] = ()
     held = None if job.held is None else job.held.take(block)
     if held is not None:
-        with own_gpu(job.rule.device, held):
+        with own_gpu(job.device, held):
             counts = _count(job, block, held, None, load)
             final = _renumbered(held, numbers, output, part)
         return _store(job, block, output, final, counts)
@@ -267,8 +220,8 @@ def write_block(job: Job, block: int, load: Load, output: Output) -> int:
             f"{part} than before. Remove what was begun, and run again."
         )
         raise ChangedInputError(message)
-    staged = stage_block(pixels, job.rule.device)
-    with own_gpu(job.rule.device):
+    staged = stage_block(pixels, job.device)
+    with own_gpu(job.device):
         labels = solve(_problem(job, staged)).labels
         counts = _count(job, block, labels, values, load)
         final = _renumbered(labels, numbers, output, part)
@@ -296,12 +249,12 @@ def _count(
     """Count a block if something is measured; intensities are read if they were not."""
     if job.counted is None:
         return ()
-    if values is None and job.counted.uses_values(labels.ndim):
-        values = cast("GrayLoad", load).values()
+    if values is None and job.counted.intensity:
+        values = cast("GrayPart", load).values()
     labels = fetch(labels)
     if labels.itemsize < 4:
         labels = labels.astype(np.int32)
-    return job.counted.count(job, block, labels, values, FACES.reader(job.saved))
+    return job.counted.count(job.saved, job.blocks, block, labels, values)
 
 
 def _renumbered(
@@ -337,17 +290,19 @@ def write_mask(
     return block
 
 
-def is_written(saved: Saved, blocks: Blocks, block: int, output: Output) -> bool:
-    """Return whether the final labels of a block exist as they were written."""
+def check_block(saved: Saved, blocks: Blocks, block: int, output: Output) -> tuple[int, bool]:
+    """Return the number of a block, and whether its final labels exist as they were written."""
     try:
         known = saved.done(block)[0]
     except OSError:
-        return False
+        return block, False
     try:
-        return bool(checksum(output.read(blocks.slices(block))) == int(known[0]))
+        return block, checksum(output.read(blocks.slices(block))) == int(known[0])
     except Exception:
-        return False
+        return block, False
 
+
+# ---- All blocks of an image
 
 TOGETHER = 32  # most blocks that are compared in one task
 TASKS = 12  # of comparing, if there are enough blocks: more would wait for Python's lock
@@ -356,15 +311,19 @@ TASKS = 12  # of comparing, if there are enough blocks: more would wait for Pyth
 class Progress(NamedTuple):
     """Reports the progress of a run to the caller."""
 
-    report: Callable[[str, int, int], None] | None  # called with step, blocks done, all blocks
+    report: Callable[[str, int, int], None] | None
 
-    def begin(self, step: str, done: int, total: int) -> Iterator[None]:
-        """Report that a step begins; each `next` reports one more block."""
-        while True:
-            if self.report is not None:
-                self.report(step, done, total)
-            yield
-            done += 1
+    def over(self, step: str, done: int, total: int, results: Iterable[Any]) -> Iterator[Any]:
+        """Yield the results of a step; report its begin, and one more block after each result."""
+        self.tell(step, done, total)
+        for number, result in enumerate(results, done + 1):
+            yield result
+            self.tell(step, number, total)
+
+    def tell(self, *news: Any) -> None:
+        """Report a step, blocks done, and all blocks."""
+        if self.report is not None:
+            self.report(*news)
 
 
 def number_blocks(
@@ -373,10 +332,11 @@ def number_blocks(
     run: Run,
     progress: Progress,
     select: Callable[..., NDArray[np.bool_]] | None = None,
-) -> Numbers:
+) -> int:
     """Label all blocks that are not labeled yet, and number the components of the whole image.
 
-    `run` is that of a started `Engine`; `select` is as for `merging.number_components`.
+    Returns the number of labels. `run` is that of a started `Engine`; `select` is as for
+    `merging.number_components`.
     """
     blocks, saved = job.blocks, job.saved
     ready = [block for block in range(blocks.number) if saved.has_part(block)]
@@ -384,19 +344,17 @@ def number_blocks(
     for block in ready:
         counts[block] = len(saved.part(block).firsts)
     rest = sorted(set(range(blocks.number)) - set(ready))
-    ticks = progress.begin("label", len(ready), blocks.number)
-    next(ticks)
     tasks = ((job, block, source.loader(blocks.slices(block))) for block in rest)
-    for block, count in run(label_block, tasks):
+    results = run(label_block, tasks)
+    for block, count in progress.over("label", len(ready), blocks.number, results):
         counts[block] = count
-        next(ticks)
     offsets = np.zeros(blocks.number + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
     pairs = _compare(job, run, progress)
-    device = "cpu" if job.held is None else job.rule.device
-    found = number_components(saved, offsets, pairs, select, device)
-    saved.save_numbers(found.labels, offsets)
-    return found
+    device = "cpu" if job.held is None else job.device
+    labels, count = number_components(saved, offsets, pairs, select, device)
+    saved.save_numbers(labels, offsets)
+    return count
 
 
 def _compare(
@@ -409,11 +367,9 @@ def _compare(
     some_blocks = min(TOGETHER, -(-total // TASKS))
     starts = range(0, total, some_blocks)
     groups = [range(start, min(start + some_blocks, total)) for start in starts]
-    ticks = progress.begin("merge", 0, len(groups))
-    next(ticks)
-    for found in run(compare_blocks, ((job, group) for group in groups)):
+    results = run(compare_blocks, ((job, group) for group in groups))
+    for found in progress.over("merge", 0, len(groups), results):
         yield from found
-        next(ticks)
 
 
 def write_blocks(
@@ -422,11 +378,10 @@ def write_blocks(
     """Write the final labels of all blocks that are not written yet; if `fresh`, of all blocks."""
     blocks = job.blocks
     rest = list(range(blocks.number)) if fresh else _unwritten(job.saved, blocks, output, run)
-    ticks = progress.begin("write", blocks.number - len(rest), blocks.number)
-    next(ticks)
     tasks = ((job, block, source.loader(blocks.slices(block)), output) for block in rest)
-    for _ in run(write_block, tasks):
-        next(ticks)
+    done = blocks.number - len(rest)
+    for _ in progress.over("write", done, blocks.number, run(write_block, tasks)):
+        pass
     FACES.clear()
 
 
@@ -440,20 +395,14 @@ def write_masks(
 ) -> None:
     """Compute and write the masks of all blocks that are not written yet."""
     rest = _unwritten(saved, blocks, output, run)
-    ticks = progress.begin("write", blocks.number - len(rest), blocks.number)
-    next(ticks)
     parts = ((block, source.loader(blocks.slices(block))) for block in rest)
-    for _ in run(write_mask, ((saved, blocks, *part, output) for part in parts)):
-        next(ticks)
+    results = run(write_mask, ((saved, blocks, *part, output) for part in parts))
+    for _ in progress.over("write", blocks.number - len(rest), blocks.number, results):
+        pass
 
 
 def _unwritten(saved: Saved, blocks: Blocks, output: Output, run: Run) -> list[int]:
     """List the blocks that are not written, or have changed since."""
     known = [block for block in range(blocks.number) if saved.has_done(block)]
-    intact = run(_check, ((saved, blocks, block, output) for block in known))
+    intact = run(check_block, ((saved, blocks, block, output) for block in known))
     return sorted(set(range(blocks.number)) - {block for block, whole in intact if whole})
-
-
-def _check(saved: Saved, blocks: Blocks, block: int, output: Any) -> tuple[int, bool]:
-    """Return the number of a block, and whether it has been written."""
-    return block, is_written(saved, blocks, block, output)
