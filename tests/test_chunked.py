@@ -149,7 +149,7 @@ def test_no_block_of_an_array_in_memory_is_labeled_twice(largest, monkeypatch):
 
 def test_labels_at_the_ends_of_a_block_do_not_keep_all_of_it_in_memory():
     labels = np.ones((8, 8, 8), np.int32)
-    lows, highs = cut_faces(labels, Blocks((24,) * 3, (8,) * 3), 13, (False,) * 3, False, 1, 40)
+    lows, highs = cut_faces(labels, Blocks((24,) * 3, (8,) * 3), 13, 1, 40)
     assert all(face.base is None for face in (*lows, *highs))
 
 

@@ -74,7 +74,7 @@ def _survey(
 ) -> list[tuple[Any, Any, Any, int]]:
     """Return for each block the smallest and largest pixel, the sum and number of finite ones."""
     found: list[Any] = [None] * blocks.number
-    tasks = ((one, source.loader(blocks.slices(one))) for one in range(blocks.number))
+    tasks = enumerate(map(source.loader, blocks.parts()))
     results = run(survey_block, tasks)
     for block, *values in progress.over("threshold", 0, blocks.number, results):
         found[block] = values
@@ -92,19 +92,19 @@ def survey_block(block: int, load: Callable[[], Gray]) -> tuple[int, Any, Any, A
 
 
 def find_constant_images(
-    blocks: Blocks, source: GraySource, run: Run, progress: Progress, *, stacked: bool
+    blocks: Blocks, source: GraySource, run: Run, progress: Progress
 ) -> frozenset[int]:
     """Find the images of a stack whose finite pixels are all equal.
 
     Of each image, blocks are read until two pixels differ, so mostly one.
     """
+    stacked = blocks.stacked
     count = blocks.shape[0] if stacked else 1
     lows, highs = [math.inf] * count, [-math.inf] * count
-    progress.tell("threshold", 0, 1)
+    progress.notify("threshold", 0, 1)
 
     def tasks() -> Iterator[tuple[Any, ...]]:
-        for block in range(blocks.number):
-            part = blocks.slices(block)
+        for part in blocks.parts():
             images = range(part[0].start, part[0].stop) if stacked else range(1)
             if any(not lows[image] < highs[image] for image in images):
                 yield images.start, source.loader(part), stacked
@@ -112,7 +112,7 @@ def find_constant_images(
     for first, ends in run(survey_images, tasks()):
         for image, (low, high) in enumerate(ends, first):
             lows[image], highs[image] = min(lows[image], low), max(highs[image], high)
-    progress.tell("threshold", 1, 1)
+    progress.notify("threshold", 1, 1)
     return frozenset(image for image in range(count) if not lows[image] < highs[image])
 
 
@@ -140,8 +140,7 @@ def _count(
     """Add up the histograms of all blocks; return gray values, or the first and their distance."""
     counts: Any = 0
     last = np.empty(0)
-    places = range(blocks.number)
-    tasks = ((source.loader(blocks.slices(one)), lowest, highest) for one in places)
+    tasks = ((source.loader(part), lowest, highest) for part in blocks.parts())
     results = run(count_block, tasks)
     for part, axis in progress.over("histogram", 0, blocks.number, results):
         counts, last = counts + part, axis

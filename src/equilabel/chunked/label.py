@@ -156,16 +156,12 @@ def label_chunked(
 
     def make_job(saved: Saved, run: Run, progress: Progress) -> tuple[Job, Source]:
         job = Job(
-            blocks=Blocks(source.shape, sides),
+            blocks=Blocks(source.shape, sides, whole.stacked, tuple(around)),
             problem=problem,
             device=device,
             connectivity=whole.connectivity,
-            stacked=whole.stacked,
-            periodic=around or (False,) * rank,
-            turned=whole.numbered_by_columns,
-            sized=False,
-            depth=1,
             saved=saved,
+            turned=whole.numbered_by_columns,
         )
         return job, source
 

@@ -181,14 +181,33 @@ def fill(pixels: HostArray, labels: HostArray) -> HostArray:
     return filled
 
 
+def has_pixels(
+    pixels: NDArray[np.int64], begins: NDArray[np.int64], ends: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return which components have a marked pixel."""
+    return pixels > 0
+
+
+def is_inside(
+    pixels: NDArray[np.int64],
+    begins: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    *,
+    shape: tuple[int, ...],
+    stacked: bool,
+) -> NDArray[np.bool_]:
+    """Return which components do not reach the border of an image."""
+    inside = (begins > 0) & (ends < np.array(shape))
+    kept: NDArray[np.bool_] = np.all(inside[:, int(stacked) :], axis=1)
+    return kept
+
+
 class Stages:
     """Makes masks that later steps read; `saved` is that of the whole run."""
 
-    def __init__(
-        self, blocks: Blocks, stacked: bool, saved: Saved, run: Run, progress: Progress
-    ) -> None:
-        self._blocks, self._stacked = blocks, stacked
-        self._how: dict[str, Any] = {"connectivity": 1, "stacked": stacked, "device": "cpu"}
+    def __init__(self, blocks: Blocks, saved: Saved, run: Run, progress: Progress) -> None:
+        self._blocks = blocks
+        self._how: dict[str, Any] = {"connectivity": 1, "stacked": blocks.stacked, "device": "cpu"}
         self._saved, self._run, self._progress = saved, run, progress
 
     def hysteresis(self, source: GraySource, low: float, high: float, *, dark: bool) -> StoredMask:
@@ -200,12 +219,8 @@ class Stages:
         level = Level(weak, False)
         problem = partial(problem_of_gray, level=level, dark=dark, **self._how)
         marked = partial(compare, level=Level(strong, False), dark=dark)
-
-        def select(pixels: NDArray[np.int64], *_: Any) -> NDArray[np.bool_]:
-            return pixels > 0
-
         made = {"problem": problem, "marked": marked, "painted": keep_marked}
-        return self._made("hysteresis", source, select, **made)
+        return self._made("hysteresis", source, select=has_pixels, **made)
 
     def stored(self, mask: Mask) -> StoredMask:
         """Store a mask that is slow to compute, because later steps read it twice."""
@@ -216,35 +231,16 @@ class Stages:
 
     def filled(self, mask: Mask) -> StoredMask:
         """Fill holes: background not connected through faces to the border."""
-        shape, first = np.array(self._blocks.shape), int(self._stacked)
-
-        def select(_: Any, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
-            inside = (begins > 0) & (ends < shape)
-            kept: NDArray[np.bool_] = np.all(inside[:, first:], axis=1)
-            return kept
-
         problem = partial(problem_of_mask, inverted=True, **self._how)
-        return self._made("holes", mask, select, problem=problem, painted=fill)
+        select = partial(is_inside, shape=self._blocks.shape, stacked=self._blocks.stacked)
+        return self._made("holes", mask, select=select, problem=problem, painted=fill)
 
-    def _made(
-        self, name: str, source: Readable, select: Callable[..., Any], **made: Any
-    ) -> StoredMask:
+    def _made(self, name: str, source: Readable, **made: Any) -> StoredMask:
         """Label blocks across faces, and write a mask of the selected components."""
         saved, output = self._room(name)
-        job = Job(
-            blocks=self._blocks,
-            device="cpu",
-            connectivity=1,
-            stacked=self._stacked,
-            periodic=(False,) * len(self._blocks.shape),
-            turned=False,
-            sized=True,
-            depth=1,
-            saved=saved,
-            **made,
-        )
+        job = Job(blocks=self._blocks, device="cpu", connectivity=1, saved=saved, **made)
         progress = self._named(name)
-        number_blocks(job, source, self._run, progress, select)
+        number_blocks(job, source, self._run, progress)
         write_blocks(job, source, output, self._run, progress, fresh=False)
         return StoredMask(output, self._blocks.shape)
 

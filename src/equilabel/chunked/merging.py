@@ -12,7 +12,6 @@ import numpy as np
 
 from equilabel.devices import fetch_block, is_on_cuda, own_gpu, passes, send_block
 
-from .blocks import steps_forward
 from .checkpoints import MemoryCheckpoints
 from .outputs import BlockRuns
 
@@ -31,8 +30,6 @@ def cut_faces(
     labels: HostArray | BlockRuns,
     blocks: Blocks,
     block: int,
-    periodic: tuple[bool, ...],
-    stacked: bool,
     depth: int,
     count: int,
 ) -> tuple[tuple[HostArray, ...], tuple[HostArray, ...]]:
@@ -44,11 +41,11 @@ def cut_faces(
     dtype = np.dtype(np.uint16) if count < 2**16 else labels.dtype
     axes = len(labels.shape)
     cuts: dict[tuple[int, int], tuple[int, int, int]] = {}
-    for axis in range(int(stacked), axes):
+    for axis in range(int(blocks.stacked), axes):
         for move in (-1, 1):
             step = [0] * axes
             step[axis] = move
-            if blocks.neighbor(block, step, periodic) is not None:
+            if blocks.neighbor(block, step) is not None:
                 side = labels.shape[axis]
                 span = (0, min(depth, side)) if move < 0 else (max(side - depth, 0), side)
                 cuts[move, axis] = (axis, *span)
@@ -77,18 +74,12 @@ def _layers(
 
 
 def pairs_across(
-    block: int,
-    blocks: Blocks,
-    faces_of: Callable[[int], Faces],
-    connectivity: int,
-    stacked: bool,
-    periodic: tuple[bool, ...],
+    block: int, blocks: Blocks, faces_of: Callable[[int], Faces], connectivity: int
 ) -> list[tuple[int, NDArray[np.int64]]]:
     """Return for each neighbor that follows a block the pairs of labels that touch, (K, 2)."""
     found = []
-    axes = len(blocks.shape)
-    for step in steps_forward(axes, connectivity, stacked=stacked):
-        other = blocks.neighbor(block, step, periodic)
+    for step in blocks.steps_forward(connectivity):
+        other = blocks.neighbor(block, step)
         if other is None:
             continue
         here, there = faces_of(block), faces_of(other)
@@ -106,7 +97,7 @@ def pairs_across(
             theirs.squeeze(flat),
             (here.values, there.values),
             connectivity - len(flat),
-            stacked,
+            blocks.stacked,
         )
         if len(pairs):
             found.append((other, pairs))

@@ -151,8 +151,7 @@ def shrink(
         create_zarr(path, below.shape, chunks, full.dtype, **labels.form, fresh=True)
         upper, lower = (ZarrOutput.at(folder / str(k), new_token()) for k in (number - 1, number))
         blocks = Blocks(below.shape, large_sides(below.shape, chunks, PIECE))
-        parts = map(blocks.slices, range(blocks.number))
-        tasks = ((upper, lower, above, below, part) for part in parts)
+        tasks = ((upper, lower, above, below, part) for part in blocks.parts())
         for _ in progress.over("shrink", 0, blocks.number, run(shrink_block, tasks)):
             pass
     return levels
@@ -310,7 +309,7 @@ def write_store(
     create_zarr(folder / "0", shape, chunks, dtype, **described.form, fresh=True)
     full = ZarrOutput.at(folder / "0", new_token())
     blocks = Blocks(shape, large_sides(shape, chunks, PIECE))
-    for part in map(blocks.slices, range(blocks.number)):
+    for part in blocks.parts():
         full.write(part, read_part(labels, part).astype(dtype, copy=False))
     with Engine("synchronous").started() as run:
         levels = shrink(folder, described, full, run, Progress(None))

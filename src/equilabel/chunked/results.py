@@ -71,7 +71,7 @@ class Found(NamedTuple):
     """Results besides labels."""
 
     table: Any = None
-    told: Mapping[str, Any] = MappingProxyType({})  # stored with the labels, as JSON
+    attributes: Mapping[str, Any] = MappingProxyType({})  # stored with the labels, as JSON
 
 
 class Steps(NamedTuple):
@@ -79,7 +79,6 @@ class Steps(NamedTuple):
 
     make_job: Callable[[Saved, Run, Progress], tuple[Job, Readable]]
     """Returns the job, and the source of its pixels; may store results and run tasks."""
-    select: Callable[..., Any] | None = None  # as for `merging.number_components`
     finish: Callable[[Job], Found] | None = None  # called when all blocks are written
 
 
@@ -130,12 +129,12 @@ def _label(
         saved = Checkpoints(str(folder), new_token())
         job, pixels = steps.make_job(saved, run, progress)
         job = _held_on_gpus(job, engine)
-        count = number_blocks(job, pixels, run, progress, steps.select)
+        count = number_blocks(job, pixels, run, progress)
         output = _output(folder, source, target, count, saved.token)
         write_blocks(job, pixels, output, run, progress, fresh=not resume)
         found = Found() if steps.finish is None else steps.finish(job)
         made = folder / "labels"
-        ours = {KEY: {"num": count, "manifest": manifest, **found.told}}
+        ours = {KEY: {"num": count, "manifest": manifest, **found.attributes}}
         _complete(made, output, target, found.table, ours, run, progress)
         if out is None:
             path = Path(tempfile.mkdtemp(prefix="equilabel-"), "labels.zarr")
@@ -170,7 +169,7 @@ def _label_into(
         elif isinstance(array, np.ndarray):
             kept = Kept(shape, array.view(f"i{array.itemsize}"))
         job = _held_on_gpus(replace(job, kept=kept), engine)
-        count = number_blocks(job, pixels, run, progress, steps.select)
+        count = number_blocks(job, pixels, run, progress)
         if array is None and count > LARGEST and kept is not None:
             kept.widen()
         elif array is not None and count > np.iinfo(array.dtype).max:

@@ -107,8 +107,7 @@ class Segmenting:
     @property
     def steps(self) -> Steps:
         """The steps for `label_whole`."""
-        select = self.selection.select if self.selection.needed else None
-        return Steps(self.make_job, select, self.finish)
+        return Steps(self.make_job, self.finish)
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -144,14 +143,11 @@ class Segmenting:
             problem=problem,
             device=self.how["device"],
             connectivity=self.problem.connectivity,
-            stacked=self.source.stacked,
-            periodic=(False,) * len(self.blocks.shape),
-            turned=False,
-            sized=self.selection.needed,
-            depth=max(self.counted.halo, 1),
             saved=saved,
+            depth=max(self.counted.halo, 1),
+            select=self.selection.select if self.selection.needed else None,
             counted=self.counted,
-            told={"threshold": float(level.value) if isinstance(level, Level) else level},
+            attributes={"threshold": float(level.value) if isinstance(level, Level) else level},
         )
         return job, source
 
@@ -162,14 +158,14 @@ class Segmenting:
         counted = self.counted
         counts = counted.merge(job.saved, self.blocks)
         found = compute_columns(counts, counted.plan.columns, counted.spacing, "-")
-        return Found(pd.DataFrame(make_table(found, counted.names)), job.told)
+        return Found(pd.DataFrame(make_table(found, counted.names)), job.attributes)
 
     def _foreground(self, saved: Saved, run: Run, progress: Progress) -> tuple[Any, Mask | None]:
         """Return the threshold, and a mask of the foreground if comparing with it is not enough."""
         mask: Mask | None = None
         level: Any = self.threshold
         dark, cleaning = self.source.dark, self.cleaning
-        stages = Stages(self.blocks, self.source.stacked, saved, run, progress)
+        stages = Stages(self.blocks, saved, run, progress)
         if level == "local":
             mask, level = self._local(run, progress), None
         elif isinstance(level, tuple):
@@ -197,15 +193,14 @@ class Segmenting:
 
     def _local(self, run: Run, progress: Progress) -> FilteredMask:
         """Return the foreground by a local threshold."""
-        stacked, how = self.source.stacked, self.cleaning
-        known = (self.blocks, self.source, run, progress)
+        how = self.cleaning
         local = partial(
             compare_with_mean,
             widths=tuple(widths_of_block(how.block)),
             shift=how.offset,
             dark=self.source.dark,
-            stacked=stacked,
-            constant=find_constant_images(*known, stacked=stacked),
+            stacked=self.source.stacked,
+            constant=find_constant_images(self.blocks, self.source, run, progress),
         )
         reach = tuple(int(4 * width + 0.5) for width in local.keywords["widths"])
         return FilteredMask(self.source, local, reach)
@@ -376,7 +371,7 @@ def segment_chunked(
         how=how,
         cleaning=cleaning,
         source=source,
-        blocks=Blocks(source.shape, sides),
+        blocks=Blocks(source.shape, sides, first),
         problem=problem,
         selection=selection,
         counted=counted,
@@ -385,7 +380,7 @@ def segment_chunked(
     pieces, stored = check_shards(shards, source, sides, described), stored_chunks(source, sides)
     target = Target(path, stored, resume, work.arguments, described, pieces)
     made = label_whole(work.steps, source, target, Engine(scheduler, workers), progress)
-    used = made.found.told["threshold"]  # a list if it was read from JSON
+    used = made.found.attributes["threshold"]  # a list if it was read from JSON
     return Segmentation(
         labels=made.labels,
         table=made.found.table,

@@ -13,7 +13,6 @@ from equilabel.measuring.layout import Layout
 from equilabel.measuring.plan import make_plan
 from equilabel.segmentation.selection import select_components
 
-from .blocks import steps_around
 from .merging import FACES
 
 if TYPE_CHECKING:
@@ -128,10 +127,10 @@ class Counted:
         Final labels, (N + 1,), are those of local labels 0 to N of the neighboring block.
         """
         shape = [part.stop - part.start for part in blocks.slices(block)]
-        halo, faces_of, none = self.halo, FACES.reader(saved), (False,) * len(shape)
+        halo, faces_of = self.halo, FACES.reader(saved)
         found = []
-        for step in steps_around(len(shape), stacked=self.stacked):
-            other = blocks.neighbor(block, step, none)
+        for step in blocks.steps_around():
+            other = blocks.neighbor(block, step)
             if other is None:
                 continue
             faces, place = faces_of(other), []

@@ -51,12 +51,11 @@ class Job:
     problem: Callable[[Array], Problem]  # makes the problem for `solve` from pixels
     device: str  # as for `label`
     connectivity: int
-    stacked: bool
-    periodic: tuple[bool, ...]
-    turned: bool  # numbered column by column, as scikit-image numbers shape (M, N, 1)
-    sized: bool  # whether components are dropped by size or position
-    depth: int  # layers of labels that are stored at the ends of blocks
     saved: Saved
+    turned: bool = False  # numbered column by column, as scikit-image numbers shape (M, N, 1)
+    depth: int = 1  # layers of labels that are stored at the ends of blocks
+    select: Callable[..., NDArray[np.bool_]] | None = None
+    """Returns which components are kept by size or position, as for `number_components`."""
     counted: Counted | None = None
     kept: Kept | None = None  # keeps labels of blocks, or their runs, from labeling to writing
     held: HeldLabels | None = None  # keeps them on GPUs, if there is room
@@ -64,7 +63,7 @@ class Job:
     """Returns which pixels are counted for selecting components, instead of all."""
     painted: Callable[[HostArray, HostArray], HostArray] | None = None
     """Returns what is written, from the pixels and the final labels of a block."""
-    told: Mapping[str, Any] = field(default_factory=dict)  # stored with the labels, as JSON
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # stored with the labels, as JSON
 
 
 class ChangedInputError(RuntimeError):
@@ -85,8 +84,7 @@ def label_block(job: Job, block: int, load: Load) -> tuple[int, int]:
             at = send_block(flat) if is_on_cuda(problem.image) else flat
             values = fetch_block(problem.image.reshape(-1)[at]).copy()
         stays = job.held is not None and job.held.keep(block, labels, len(firsts))
-        layers = (job.periodic, job.stacked, job.depth, len(firsts))
-        ends = cut_faces(labels, job.blocks, block, *layers)
+        ends = cut_faces(labels, job.blocks, block, job.depth, len(firsts))
         if job.kept is not None and not stays:
             here = labels if isinstance(labels, BlockRuns) else fetch_block(labels)
             job.kept.keep(block, job.blocks.slices(block), here)
@@ -119,7 +117,7 @@ def _components(
     if job.turned:
         labels = fetch(solve(problem).labels)
         return labels, *_turned_firsts(job, labels, origin), none
-    if not (job.sized or problem.numbered_by_columns):
+    if not (job.select or problem.numbered_by_columns):
         labels, count, *_, runs = solve(problem, counted=True, painted=painted)
         if runs is not None:
             kept = BlockRuns.of(runs, shape, count)
@@ -127,11 +125,12 @@ def _components(
             return kept, _in_image(flat, shape, origin, job.blocks.shape), flat, none
         flat = _list_firsts(labels, count)
         return labels, _in_image(flat, shape, origin, job.blocks.shape), flat, none
-    plan = make_plan(("num_pixels",), (), axes, job.stacked, True, first=True)
-    found = solve(problem, Request(plan, None, (1.0,) * (axes - job.stacked)), counted=True)
+    stacked = job.blocks.stacked
+    plan = make_plan(("num_pixels",), (), axes, stacked, True, first=True)
+    found = solve(problem, Request(plan, None, (1.0,) * (axes - stacked)), counted=True)
     labels, counts = found.labels, found.counts
     firsts = _in_image(counts.first_pixels, shape, origin, job.blocks.shape)
-    if not job.sized:
+    if job.select is None:
         return labels, firsts, counts.first_pixels, none
     numbers = counts.pixels
     if job.marked is not None:
@@ -188,9 +187,7 @@ def compare_blocks(job: Job, some: Sequence[int]) -> list[tuple[int, int, NDArra
     faces_of = FACES.reader(job.saved)
     found = []
     for block in some:
-        pairs = pairs_across(
-            block, job.blocks, faces_of, job.connectivity, job.stacked, job.periodic
-        )
+        pairs = pairs_across(block, job.blocks, faces_of, job.connectivity)
         found += [(block, other, both) for other, both in pairs]
     return found
 
@@ -315,28 +312,21 @@ class Progress(NamedTuple):
 
     def over(self, step: str, done: int, total: int, results: Iterable[Any]) -> Iterator[Any]:
         """Yield the results of a step; report its begin, and one more block after each result."""
-        self.tell(step, done, total)
+        self.notify(step, done, total)
         for number, result in enumerate(results, done + 1):
             yield result
-            self.tell(step, number, total)
+            self.notify(step, number, total)
 
-    def tell(self, *news: Any) -> None:
+    def notify(self, *news: Any) -> None:
         """Report a step, blocks done, and all blocks."""
         if self.report is not None:
             self.report(*news)
 
 
-def number_blocks(
-    job: Job,
-    source: Readable,
-    run: Run,
-    progress: Progress,
-    select: Callable[..., NDArray[np.bool_]] | None = None,
-) -> int:
+def number_blocks(job: Job, source: Readable, run: Run, progress: Progress) -> int:
     """Label all blocks that are not labeled yet, and number the components of the whole image.
 
-    Returns the number of labels. `run` is that of a started `Engine`; `select` is as for
-    `merging.number_components`.
+    Returns the number of labels. `run` is that of a started `Engine`.
     """
     blocks, saved = job.blocks, job.saved
     ready = [block for block in range(blocks.number) if saved.has_part(block)]
@@ -352,7 +342,7 @@ def number_blocks(
     np.cumsum(counts, out=offsets[1:])
     pairs = _compare(job, run, progress)
     device = "cpu" if job.held is None else job.device
-    labels, count = number_components(saved, offsets, pairs, select, device)
+    labels, count = number_components(saved, offsets, pairs, job.select, device)
     saved.save_numbers(labels, offsets)
     return count
 
@@ -362,7 +352,7 @@ def _compare(
 ) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
     """Yield the pairs of components of all blocks that touch, in any order."""
     total = job.blocks.number
-    if total == 1 and not any(job.periodic):
+    if total == 1 and not any(job.blocks.periodic):
         return
     some_blocks = min(TOGETHER, -(-total // TASKS))
     starts = range(0, total, some_blocks)

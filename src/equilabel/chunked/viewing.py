@@ -65,8 +65,7 @@ class LazyImage:
 
     def parts(self, sides: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
         """Yield the part of each block."""
-        blocks = Blocks(self.shape, sides)
-        return map(blocks.slices, range(blocks.number))
+        return Blocks(self.shape, sides).parts()
 
     def labels_at(self, stored: Path) -> Any:
         """Open labels of this image written by `segment_chunked`; indexing reads them."""
