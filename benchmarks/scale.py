@@ -99,7 +99,7 @@ def run_chunked(image: str, out: str, chunk: int | None, scheduler: str) -> dict
     import zarr
 
     from equilabel import label_chunked
-    from equilabel.chunked import face_cache
+    from equilabel.chunked import merging
 
     for share in (0.0005, 0.03):  # few labels, and more than 16 bits hold: compiles or loads
         with tempfile.TemporaryDirectory(dir=Path(out).parent) as folder:
@@ -133,7 +133,7 @@ def run_chunked(image: str, out: str, chunk: int | None, scheduler: str) -> dict
         "faces_bytes": stored,
         "image_bytes": bytes_of(Path(image)),
         "labels_bytes": bytes_of(Path(out)),
-        "cached_faces_bytes": face_cache.CACHED,
+        "cached_faces_bytes": merging.CACHED,
     }
 
 

@@ -229,7 +229,7 @@ def stored(image: str, out: str, block: int, workers: int) -> dict[str, float]:
     row: dict[str, float] = {}
     labels = label(read_part(array, parts[0])).astype(np.int32)
     create_zarr(Path(out), array.shape, (block,) * array.ndim, np.dtype(np.int32))
-    target = ZarrOutput(out, "int32", "limit")
+    target = ZarrOutput.at(Path(out), "limit")
     calls = {
         "read": lambda part: read_part(array, part).size,
         "read_by_zarr": lambda part: array[part].size,

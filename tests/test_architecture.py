@@ -150,7 +150,7 @@ def test_the_command_line_sees_only_the_facade_quantities_storage_and_compiling(
     seen = seen_from("cli", *rooms)
     # Rows of images that do not fit into memory, tasks on a Dask cluster, labels as OME-Zarr.
     others = {
-        *("chunked.lazy_image", "chunked.cluster", "chunked.label_store"),
+        *("chunked.viewing", "chunked.engine", "chunked.ome_labels"),
         "devices.compiling",
     }
     assert {each.split()[-1].removeprefix("equilabel.") for each in seen} <= others

@@ -141,7 +141,7 @@ def test_a_lost_scheduler_loses_no_image(folder, monkeypatch, capsys, caplog):
 
     assert main(["batch", "in", "--out", "here"]) == 1
     kept, keep = [], running.Run.keep
-    monkeypatch.setattr("equilabel.chunked.cluster.SOON", 2)
+    monkeypatch.setattr("equilabel.chunked.engine.SOON", 2)
     words = ["batch", "in", "--out", "there"]
     soon = dask.config.set({"distributed.comm.timeouts.connect": "1s"})  # 30 s by default
     with cluster(folder, 2) as (address, (scheduler, *_)), soon:
@@ -208,7 +208,7 @@ def test_what_a_machine_lacks_is_said(folder, monkeypatch):
 
 
 def test_addresses_that_lead_nowhere_are_refused(folder, monkeypatch, capsys):
-    monkeypatch.setattr("equilabel.chunked.cluster.SOON", 0.3)
+    monkeypatch.setattr("equilabel.chunked.engine.SOON", 0.3)
     for words, message in (
         (["threads"], "--scheduler must be an address such as tcp://host:8786; got 'threads'"),
         (["tcp://h:1", "--jobs", "2"], "--jobs and --scheduler must not be combined"),
@@ -250,7 +250,7 @@ def is_alive(number):
 def test_a_worker_that_comes_a_little_later_is_waited_for(folder, monkeypatch, capsys):
     with cluster(folder, 0) as (address, processes):
         with monkeypatch.context() as patch:
-            patch.setattr("equilabel.chunked.cluster.BEGUN", 0.2)
+            patch.setattr("equilabel.chunked.engine.BEGUN", 0.2)
             assert main(["batch", "in/1.tif", "--out", "none", "--scheduler", address]) == 2
         said = " ".join(capsys.readouterr().err.split())
         assert f"--scheduler must have workers; got none at {address!r}" in said
@@ -260,7 +260,7 @@ def test_a_worker_that_comes_a_little_later_is_waited_for(folder, monkeypatch, c
             1, lambda: processes.append(subprocess.Popen(worker, stderr=subprocess.DEVNULL))
         )
         late.start()
-        monkeypatch.setattr("equilabel.chunked.cluster.BEGUN", 60)  # on a busy machine, too
+        monkeypatch.setattr("equilabel.chunked.engine.BEGUN", 60)  # on a busy machine, too
         assert main(["batch", "in/1.tif", "--out", "some", "--scheduler", address]) == 0
     assert Path("some/1_table.csv").exists()
 
@@ -273,7 +273,7 @@ def test_every_way_in_which_dask_cancels_tasks_is_a_lost_scheduler(monkeypatch):
     from distributed.client import FuturesCancelledError
 
     from equilabel.chunked import engine
-    from equilabel.chunked.cluster import Cluster
+    from equilabel.chunked.engine import Cluster
 
     client = SimpleNamespace(
         submit=lambda *_, **__: 1,
@@ -287,4 +287,4 @@ def test_every_way_in_which_dask_cancels_tasks_is_a_lost_scheduler(monkeypatch):
         with pytest.raises(engine.LostSchedulerError, match="must stay reachable"):
             list(Cluster(client).run(len, [("a",)], lambda: False))
         with pytest.raises(engine.LostSchedulerError, match="must stay reachable"):
-            engine._result((None, error))
+            list(engine._on_cluster(client, len, [("a",)]))

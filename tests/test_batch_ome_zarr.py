@@ -10,7 +10,7 @@ import tifffile
 import zarr
 
 from batches import names, picture, posix, record, refused, sizes, start, summary, tiff
-from equilabel.chunked import label_store
+from equilabel.chunked import ome_labels
 from equilabel.cli import formats, main
 from equilabel.storage.lazy import read_zarr
 from equilabel.storage.tiff import read_tiff
@@ -118,14 +118,14 @@ def test_a_store_has_the_same_bytes_whatever_its_image_was_read_in(here, monkeyp
     tifffile.imwrite("in/noise.tif", NOISE, tile=(128, 128), resolution=(4, 4))
     words = ["in", "--sigma", "1", "--min-size", "30", "--threshold", "110"]
     assert batch(*words) == 0
-    whole, parts, read = contents(), [], label_store.read_part
+    whole, parts, read = contents(), [], ome_labels.read_part
 
     def read_and_note(array, part):
         parts.append(np.prod([one.stop - one.start for one in part]))
         return read(array, part)
 
-    monkeypatch.setattr(label_store, "read_part", read_and_note)
-    monkeypatch.setattr(label_store, "PIECE", 2**20)
+    monkeypatch.setattr(ome_labels, "read_part", read_and_note)
+    monkeypatch.setattr(ome_labels, "PIECE", 2**20)
     limit = ["--memory-limit", "88MB", "--too-large", "chunked"]
     assert batch(*words, *limit, out="blocks") == 0
     assert "block by block" in summary("blocks")["in/noise.tif"]["notes"]

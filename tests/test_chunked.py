@@ -14,10 +14,10 @@ import zarr
 
 import equilabel
 from equilabel import label, label_chunked
-from equilabel.chunked import into_arrays, tasks
+from equilabel.chunked import results, tasks
 from equilabel.chunked.blocks import Blocks
 from equilabel.chunked.engine import Engine
-from equilabel.chunked.faces import cut_faces
+from equilabel.chunked.merging import cut_faces
 from equilabel.chunked.tasks import ChangedInputError
 from equilabel.devices import workers as workers_of_gpus
 from equilabel.labeling import solve
@@ -140,7 +140,7 @@ def test_each_chunk_is_read_twice():
 @pytest.mark.parametrize("largest", [5, 2**31 - 1])
 def test_no_block_of_an_array_in_memory_is_labeled_twice(largest, monkeypatch):
     labeled = []
-    monkeypatch.setattr(into_arrays, "LARGEST", largest)  # labels of 32 bits
+    monkeypatch.setattr(results, "LARGEST", largest)  # labels of 32 bits
     monkeypatch.setattr(tasks, "solve", lambda *a, **k: labeled.append(1) or solve(*a, **k))
     found = label_chunked(NOISE, chunks=8)
     np.testing.assert_array_equal(found, label(NOISE))
@@ -149,7 +149,7 @@ def test_no_block_of_an_array_in_memory_is_labeled_twice(largest, monkeypatch):
 
 def test_labels_at_the_ends_of_a_block_do_not_keep_all_of_it_in_memory():
     labels = np.ones((8, 8, 8), np.int32)
-    lows, highs = cut_faces(labels, Blocks((24,) * 3, (8,) * 3), 13, (False,) * 3, False, 1, 40)
+    lows, highs = cut_faces(labels, Blocks((24,) * 3, (8,) * 3), 13, 1, 40)
     assert all(face.base is None for face in (*lows, *highs))
 
 

@@ -9,11 +9,7 @@ from equilabel import (
     label,
     label_chunked,
 )
-from equilabel.chunked import (
-    into_arrays,
-    tasks,
-)
-from equilabel.chunked.merging import Numbers
+from equilabel.chunked import results, tasks
 from equilabel.chunked.outputs import copy_past_caches
 
 NOISE = np.random.default_rng(3).random((20, 24, 28)) < 0.3
@@ -120,8 +116,7 @@ def test_an_image_is_not_overwritten():
 
 
 def test_more_labels_than_an_array_can_hold_are_refused(monkeypatch):
-    many = Numbers(np.empty(0, np.int64), np.zeros(37, np.int64), 2**31)
-    monkeypatch.setattr(into_arrays, "number_blocks", lambda *_: many)
+    monkeypatch.setattr(results, "number_blocks", lambda *_: 2**31)
     with pytest.raises(ValueError, match="out must be able to hold 2,147,483,648 labels"):
         label_chunked(NOISE, chunks=8, out=np.empty(NOISE.shape, np.int32))
 

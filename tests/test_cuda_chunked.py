@@ -15,10 +15,7 @@ from equilabel import (
     segment,
     segment_chunked,
 )
-from equilabel.chunked import (
-    held,
-    zarr_source,
-)
+from equilabel.chunked import outputs, sources
 from equilabel.chunked.merging import unite
 from equilabel.devices import fetch, fetch_block, fetch_renumbered, own_gpu, send_block, set_worker
 from equilabel.devices.cuda import blocks as block_labels
@@ -110,12 +107,12 @@ def test_blocks_stay_on_gpus_as_far_as_there_is_room(room, tmp_path, monkeypatch
     image = rng.integers(0, 3, (96, 96, 96)).astype(np.uint8)
     stored = store(tmp_path / "image.zarr", image)
     reads = []
-    read_part = zarr_source.read_part
+    read_part = sources.read_part
     monkeypatch.setattr(
-        zarr_source, "read_part", lambda array, part: reads.append(part) or read_part(array, part)
+        sources, "read_part", lambda array, part: reads.append(part) or read_part(array, part)
     )
-    each = held.AT_WORK * 32**3
-    monkeypatch.setattr(held, "room_on_gpus", lambda _: dict.fromkeys(range(GPUS), each + room))
+    each = outputs.AT_WORK * 32**3
+    monkeypatch.setattr(outputs, "room_on_gpus", lambda _: dict.fromkeys(range(GPUS), each + room))
     options = {"chunks": 32, "connectivity": 3, "device": "cuda", "workers": GPUS}
     found = label_chunked(stored, out=tmp_path / "labels.zarr", **options)
     expected = label(image, connectivity=3)
@@ -130,7 +127,7 @@ def test_blocks_stay_on_gpus_as_far_as_there_is_room(room, tmp_path, monkeypatch
 
 @pytest.mark.parametrize("stays", [True, False])
 def test_tables_of_blocks_that_stay_on_gpus(stays, tmp_path, monkeypatch):
-    monkeypatch.setattr(held, "SHARE", 0.9 if stays else 0)
+    monkeypatch.setattr(outputs, "SHARE", 0.9 if stays else 0)
     rng = np.random.default_rng(11)
     mask = rng.random((70, 80, 90)) < 0.3
     stored = store(tmp_path / "image.zarr", mask.astype(np.uint8))
@@ -245,7 +242,7 @@ def test_arrays_that_are_not_pinned_as_they_are_go_another_way():
 def test_arrays_of_a_caller_take_labels(room, out_kind, image_kind, tmp_path, monkeypatch):
     import zarr
 
-    monkeypatch.setattr(held, "room_on_gpus", lambda _: dict.fromkeys(range(GPUS), room))
+    monkeypatch.setattr(outputs, "room_on_gpus", lambda _: dict.fromkeys(range(GPUS), room))
     rng = np.random.default_rng(23)
     pixels = rng.integers(0, 3, (70, 64, 96)).astype(np.uint8)
     pixels[:32] = 0

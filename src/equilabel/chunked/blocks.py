@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from equilabel.devices import threads
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
 
 LARGE = 2**24  # elements of a block by default
 
@@ -23,12 +24,17 @@ class Blocks:
     >>> blocks = Blocks((5, 4), (2, 4))
     >>> blocks.counts, blocks.slices(2)
     ((3, 1), (slice(4, 5, None), slice(0, 4, None)))
-    >>> blocks.neighbor(2, (1, 0), (False, False)), blocks.neighbor(2, (1, 0), (True, False))
+    >>> around = Blocks((5, 4), (2, 4), periodic=(True, False))
+    >>> blocks.neighbor(2, (1, 0)), around.neighbor(2, (1, 0))
     (None, 0)
+    >>> blocks.steps_forward(2)
+    [(0, 1), (1, -1), (1, 0), (1, 1)]
     """
 
     shape: tuple[int, ...]
     sides: tuple[int, ...]
+    stacked: bool = False  # whether the first axis counts independent images
+    periodic: tuple[bool, ...] = ()  # whether the last block along an axis touches the first one
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
@@ -60,8 +66,13 @@ class Blocks:
         """Return the first element of a block."""
         return tuple(part.start for part in self.slices(block))
 
-    def neighbor(self, block: int, step: Sequence[int], periodic: tuple[bool, ...]) -> int | None:
+    def parts(self) -> Iterator[tuple[slice, ...]]:
+        """Yield the part of the image that each block covers."""
+        return map(self.slices, range(self.number))
+
+    def neighbor(self, block: int, step: Sequence[int]) -> int | None:
         """Return the block one step away, or None beyond the border of the image."""
+        periodic = self.periodic or (False,) * len(self.shape)
         found = 0
         for place, move, count, around in zip(
             self.index(block), step, self.counts, periodic, strict=True
@@ -74,24 +85,19 @@ class Blocks:
             found = found * count + there
         return found
 
+    def steps_forward(self, hops: int) -> list[tuple[int, ...]]:
+        """List one of the two opposite steps to each neighbor, up to `hops` axes at once."""
+        axes = len(self.shape)
+        return [
+            step
+            for step in product((-1, 0, 1), repeat=axes)
+            if step > (0,) * axes and sum(map(abs, step)) <= hops and not (self.stacked and step[0])
+        ]
 
-def steps_forward(axes: int, hops: int, *, stacked: bool) -> list[tuple[int, ...]]:
-    """List one of the two opposite steps to each neighboring block, up to `hops` axes at once.
-
-    >>> steps_forward(2, 2, stacked=False)
-    [(0, 1), (1, -1), (1, 0), (1, 1)]
-    """
-    return [
-        step
-        for step in product((-1, 0, 1), repeat=axes)
-        if step > (0,) * axes and sum(map(abs, step)) <= hops and not (stacked and step[0])
-    ]
-
-
-def steps_around(axes: int, *, stacked: bool) -> list[tuple[int, ...]]:
-    """List the steps to all neighboring blocks."""
-    forward = steps_forward(axes, axes, stacked=stacked)
-    return forward + [tuple(-move for move in step) for step in forward]
+    def steps_around(self) -> list[tuple[int, ...]]:
+        """List the steps to all neighbors."""
+        forward = self.steps_forward(len(self.shape))
+        return forward + [tuple(-move for move in step) for step in forward]
 
 
 def large_sides(

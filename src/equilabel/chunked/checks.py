@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .ome_labels import OmeLabels
     from .sources import Source
 
+
 MANY = 100_000  # with more chunks, labels are stored in shards
 
 

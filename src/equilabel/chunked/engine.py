@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext, suppress
 from itertools import count
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from equilabel.arguments import check_whole, shown
 from equilabel.devices import set_worker, threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
     Task = tuple[Any, ...]
 
@@ -34,7 +35,9 @@ class Engine:
     """
 
     def __init__(self, scheduler: Any = "threads", workers: int | None = None) -> None:
-        self._scheduler, self._workers = check_scheduler(scheduler), check_workers(workers)
+        self._scheduler = _check_scheduler(scheduler)
+        known = workers is not None
+        self._workers = check_whole("workers", workers, 1) if known else threads.available()
 
     @property
     def shares_memory(self) -> bool:
@@ -56,19 +59,20 @@ class Engine:
             with _pool(self._scheduler, self._workers) as pool:
                 yield lambda function, tasks: _in_pool(pool, self._workers, function, tasks)
             return
-        client, ours = _client(self._scheduler)
-        try:
-            yield lambda function, tasks: _on_cluster(client, function, tasks)
-        finally:
-            if ours:
-                client.close()
+        client: Any = nullcontext(self._scheduler)  # that of a caller stays open
+        if isinstance(self._scheduler, str):
+            from distributed import Client
+
+            client = closing(Client(self._scheduler, set_as_default=False))
+        with client as opened:
+            yield lambda function, tasks: _on_cluster(opened, function, tasks)
 
 
 if TYPE_CHECKING:
     Run = Callable[[Callable[..., Any], Iterable[Task]], Iterator[Any]]
 
 
-def check_scheduler(scheduler: Any) -> Any:
+def _check_scheduler(scheduler: Any) -> Any:
     """Return a scheduler; raise ValueError or TypeError if it is none."""
     if isinstance(scheduler, str):
         if scheduler in SCHEDULERS or "://" in scheduler:
@@ -80,13 +84,6 @@ def check_scheduler(scheduler: Any) -> Any:
         f"distributed.Client; got {shown(scheduler)}."
     )
     raise (ValueError if isinstance(scheduler, str) else TypeError)(message)
-
-
-def check_workers(workers: int | None) -> int:
-    """Return a number of workers; raise TypeError or ValueError unless it is 1 or more."""
-    if workers is None:
-        return threads.available()
-    return check_whole("workers", workers, 1)
 
 
 def _in_this_thread(function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[Any]:
@@ -137,76 +134,23 @@ def _in_pool(
         yield done.get().result()
 
 
-def _client(scheduler: Any) -> tuple[Any, bool]:
-    """Return a client, and whether it was made here."""
-    if not isinstance(scheduler, str):
-        return scheduler, False
-    from distributed import Client
-
-    return Client(scheduler, set_as_default=False), True
-
-
 def _on_cluster(client: Any, function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[Any]:
-    """Keep the threads of a cluster busy; a task whose worker dies is given to another one.
-
-    Raises LostSchedulerError if the scheduler is lost; results that tasks have stored remain.
-    """
-    from cloudpickle import dumps
-    from distributed import as_completed
-
-    running = as_completed(loop=client.loop, with_results=True)
-    for task in tasks:
-        while running.count() >= AHEAD * _threads(client):
-            yield _result(next(running))
-        packed = dumps((function, task))
-        running.add(client.submit(_unpacked, packed, pure=False, retries=RETRIES))
-    while running.count():
-        yield _result(next(running))
+    """Yield results of tasks as they finish; raise the first error."""
+    calls = ((function, task) for task in tasks)
+    with closing(Cluster(client).run(_in_worker, calls, lambda: False)) as outcomes:
+        for _, found in outcomes:
+            if isinstance(found, BaseException):
+                raise found
+            yield found
 
 
-def _threads(client: Any) -> int:
-    """Return the number of threads of all workers of a cluster, at least 1."""
-    try:
-        return max(1, sum(map(int, client.nthreads().values())))
-    except OSError as error:
-        raise _lost(error) from error
-
-
-def _result(found: tuple[Any, Any]) -> Any:
-    """Return the result of a task; raise its error, or LostSchedulerError."""
-    if isinstance(found[1], cancelled()):
-        raise _lost(found[1]) from found[1]
-    if isinstance(found[1], BaseException):
-        raise found[1]
-    return found[1]
-
-
-def cancelled() -> tuple[type[BaseException], ...]:
-    """Return the errors of tasks whose scheduler was lost: two classes of the same name."""
-    import asyncio
-
-    return asyncio.CancelledError, CancelledError
-
-
-def _lost(error: BaseException) -> LostSchedulerError:
-    """Return the error for a client that lost its scheduler."""
-    message = (
-        f"scheduler must stay reachable until all is written; got {type(error).__name__}. Start "
-        "it again, and run again; with resume=True, what is done is kept."
-    )
-    return LostSchedulerError(message)
-
-
-def _unpacked(packed: bytes) -> Any:
-    """Call a pickled function in a worker; pickled, because Dask searches arguments for tasks."""
-    from pickle import loads
-
+def _in_worker(function: Callable[..., Any], task: Task) -> Any:
+    """Call a function in a worker of a cluster."""
     from distributed import get_worker
 
     name = get_worker().name
     alone = "dask_cuda" in sys.modules  # it already lists a different GPU first for each worker
     set_worker(name if isinstance(name, int) and not alone else 0)
-    function, task = loads(packed)
     return _alone(function, task)
 
 
@@ -217,3 +161,130 @@ def _alone(function: Callable[..., Any], task: Task, stop: Callable[[], None] | 
     """
     with threads.limited(1), threads.interruptible(stop):
         return function(*task)
+
+
+# ---- Tasks on a Dask cluster, several at once, which can be stopped
+
+POLL = 0.2  # seconds between calls of `stop`
+SOON = 15  # seconds to wait for an answer of the scheduler
+BEGUN = 10  # seconds to wait for its first worker
+
+
+class Cluster:
+    """Runs tasks by a client of a Dask scheduler."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def threads(self) -> int:
+        """Return the number of threads of all workers: tasks at once."""
+        with _reaching():
+            return sum(map(int, self._client.nthreads().values()))
+
+    def everywhere(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """Call a function in each worker; return its results or errors by address."""
+        found: dict[str, Any] = self._client.run(function, *arguments, on_error="return")
+        return found
+
+    def run(
+        self,
+        function: Callable[..., Any],
+        tasks: Iterable[Task],
+        stop: Callable[[], bool],
+        most: int | None = None,
+    ) -> Generator[tuple[Task, Any]]:
+        """Yield tasks with their results or errors, as they finish.
+
+        Tasks of a worker that dies are given to another one. `stop` is called several times a
+        second; when it returns True, unfinished tasks are dropped. `most` limits the tasks at once;
+        by default as many run as there are threads, and as many wait. Raises LostSchedulerError if
+        the scheduler is lost; results that tasks have stored remain.
+        """
+        waiting = iter(tasks)
+        task = next(waiting, None)
+        running: dict[Any, Task] = {}
+        try:
+            while (task or running) and not stop():
+                while task and len(running) < (most or AHEAD * max(1, self.threads())):
+                    running[self._submit(function, task)] = task
+                    task = next(waiting, None)
+                for future in self._finished(list(running)):
+                    yield running.pop(future), _outcome(future)
+        finally:
+            self._client.cancel(list(running), force=True) if running else None
+
+    def _submit(self, function: Callable[..., Any], task: Task) -> Any:
+        """Submit a task, pickled, because Dask searches arguments for tasks; return its future."""
+        from cloudpickle import dumps
+
+        packed = dumps((function, task))
+        with _reaching():
+            return self._client.submit(_call, packed, pure=False, retries=RETRIES)
+
+    def _finished(self, futures: list[Any]) -> set[Any]:
+        """Return the futures that are finished; none after a while."""
+        from distributed import wait
+
+        finished: set[Any] = set()
+        with _reaching(), self._client.as_current(), suppress(TimeoutError):
+            finished = wait(futures, POLL, return_when="FIRST_COMPLETED").done
+        return finished
+
+
+def _call(packed: bytes) -> Any:
+    """Call a pickled function in a worker."""
+    from pickle import loads
+
+    function, task = loads(packed)
+    return function(*task)
+
+
+def _outcome(future: Any) -> Any:
+    """Return the result of a task, or its error."""
+    with _reaching():
+        error = future.exception()
+        if isinstance(error, _cancelled()):
+            raise error
+        return future.result() if error is None else error
+
+
+@contextmanager
+def _reaching() -> Iterator[None]:
+    """Raise LostSchedulerError if the scheduler cannot be reached."""
+    lost: tuple[type[BaseException], ...] = (OSError, *_cancelled())
+    try:
+        yield
+    except lost as error:
+        message = (
+            f"scheduler must stay reachable until all is written; got {type(error).__name__}. "
+            "Start it again, and run again; with resume=True, what is done is kept."
+        )
+        raise LostSchedulerError(message) from error
+
+
+def _cancelled() -> tuple[type[BaseException], ...]:
+    """Return the errors of tasks whose scheduler was lost: two classes of the same name."""
+    import asyncio
+
+    return asyncio.CancelledError, CancelledError
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Cluster]:
+    """Connect to a Dask scheduler, and wait a few seconds for its first worker.
+
+    Raises OSError or ValueError if there is no scheduler at the address.
+    """
+    from distributed import Client
+
+    client = Client(address, set_as_default=False, timeout=SOON)
+    log = logging.getLogger("distributed.client")
+    level = log.level
+    log.setLevel(logging.CRITICAL + 1)  # it logs every call that fails when the scheduler is lost
+    try:
+        with suppress(TimeoutError):  # a cluster that has just started may have no workers yet
+            client.wait_for_workers(1, timeout=BEGUN)
+        yield Cluster(client)
+    finally:
+        client.close()
+        log.setLevel(level)

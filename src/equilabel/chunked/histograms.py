@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
     from .blocks import Blocks
+    from .channels import GraySource
     from .engine import Run
-    from .gray_source import GraySource
-    from .loading import Gray
-    from .running import Progress
+    from .sources import Gray
+    from .tasks import Progress
 
 
 class Level(NamedTuple):
@@ -74,12 +74,10 @@ def _survey(
 ) -> list[tuple[Any, Any, Any, int]]:
     """Return for each block the smallest and largest pixel, the sum and number of finite ones."""
     found: list[Any] = [None] * blocks.number
-    ticks = progress.begin("threshold", 0, blocks.number)
-    next(ticks)
-    tasks = ((one, source.loader(blocks.slices(one))) for one in range(blocks.number))
-    for block, *values in run(survey_block, tasks):
+    tasks = enumerate(map(source.loader, blocks.parts()))
+    results = run(survey_block, tasks)
+    for block, *values in progress.over("threshold", 0, blocks.number, results):
         found[block] = values
-        next(ticks)
     return found
 
 
@@ -94,20 +92,19 @@ def survey_block(block: int, load: Callable[[], Gray]) -> tuple[int, Any, Any, A
 
 
 def find_constant_images(
-    blocks: Blocks, source: GraySource, run: Run, progress: Progress, *, stacked: bool
+    blocks: Blocks, source: GraySource, run: Run, progress: Progress
 ) -> frozenset[int]:
     """Find the images of a stack whose finite pixels are all equal.
 
     Of each image, blocks are read until two pixels differ, so mostly one.
     """
+    stacked = blocks.stacked
     count = blocks.shape[0] if stacked else 1
     lows, highs = [math.inf] * count, [-math.inf] * count
-    ticks = progress.begin("threshold", 0, 1)
-    next(ticks)
+    progress.notify("threshold", 0, 1)
 
     def tasks() -> Iterator[tuple[Any, ...]]:
-        for block in range(blocks.number):
-            part = blocks.slices(block)
+        for part in blocks.parts():
             images = range(part[0].start, part[0].stop) if stacked else range(1)
             if any(not lows[image] < highs[image] for image in images):
                 yield images.start, source.loader(part), stacked
@@ -115,7 +112,7 @@ def find_constant_images(
     for first, ends in run(survey_images, tasks()):
         for image, (low, high) in enumerate(ends, first):
             lows[image], highs[image] = min(lows[image], low), max(highs[image], high)
-    next(ticks)
+    progress.notify("threshold", 1, 1)
     return frozenset(image for image in range(count) if not lows[image] < highs[image])
 
 
@@ -141,15 +138,12 @@ def _count(
     lowest: Any, highest: Any, blocks: Blocks, source: GraySource, run: Run, progress: Progress
 ) -> tuple[HostArray, HostArray]:
     """Add up the histograms of all blocks; return gray values, or the first and their distance."""
-    ticks = progress.begin("histogram", 0, blocks.number)
-    next(ticks)
     counts: Any = 0
     last = np.empty(0)
-    places = range(blocks.number)
-    tasks = ((source.loader(blocks.slices(one)), lowest, highest) for one in places)
-    for part, axis in run(count_block, tasks):
+    tasks = ((source.loader(part), lowest, highest) for part in blocks.parts())
+    results = run(count_block, tasks)
+    for part, axis in progress.over("histogram", 0, blocks.number, results):
         counts, last = counts + part, axis
-        next(ticks)
     return counts, last
 
 

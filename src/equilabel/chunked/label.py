@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from equilabel.arguments import check_flag
@@ -12,47 +12,19 @@ from equilabel.measuring import check_periodic
 from .blocks import Blocks
 from .checks import check_array, check_chunks, check_out, check_shards, pretend, stored_chunks
 from .engine import Engine
-from .job import Job
-from .results import label_whole
+from .results import Steps, Target, label_whole
 from .sources import is_array, open_source
-from .targets import Steps, Target
+from .tasks import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from equilabel.array_types import Array
     from equilabel.devices import Device
-    from equilabel.labeling.problem import Problem
 
     from .checkpoints import Saved
     from .engine import Run
-    from .running import Progress
     from .sources import Source
-
-
-@dataclass(frozen=True)
-class Labeling:
-    """Arguments of `label` for each block."""
-
-    background: int | None
-    connectivity: int | None
-    stacked: bool
-    method: str
-    device: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def problem(self, pixels: Array) -> Problem:
-        """Return the problem for `solve`."""
-        return make_problem(
-            pixels,
-            self.background,
-            self.connectivity,
-            self.stacked,
-            self.method,
-            self.device,
-            None,
-            self.options,
-        )
+    from .tasks import Progress
 
 
 def label_chunked(
@@ -149,8 +121,16 @@ def label_chunked(
     source = open_source(label_image)
     stacked, return_num = check_flag("stacked", stacked), check_flag("return_num", return_num)
     resume = check_flag("resume", resume)
-    rule = Labeling(background, connectivity, stacked, method, device, options)
-    whole = rule.problem(pretend(source))
+    problem = partial(
+        make_problem,
+        background=background,
+        connectivity=connectivity,
+        stacked=stacked,
+        method=method,
+        device=device,
+        options=options,
+    )
+    whole = problem(pretend(source))
     rank = len(source.shape)
     around = check_periodic(periodic, rank, whole.stacked) if periodic is not False else ()
     engine = Engine(scheduler, workers)
@@ -176,15 +156,12 @@ def label_chunked(
 
     def make_job(saved: Saved, run: Run, progress: Progress) -> tuple[Job, Source]:
         job = Job(
-            blocks=Blocks(source.shape, sides),
-            rule=rule,
+            blocks=Blocks(source.shape, sides, whole.stacked, tuple(around)),
+            problem=problem,
+            device=device,
             connectivity=whole.connectivity,
-            stacked=whole.stacked,
-            periodic=around or (False,) * rank,
-            turned=whole.numbered_by_columns,
-            sized=False,
-            depth=1,
             saved=saved,
+            turned=whole.numbered_by_columns,
         )
         return job, source
 

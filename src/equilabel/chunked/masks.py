@@ -1,9 +1,10 @@
-"""Masks of the foreground of an image, block by block: compared, closed, opened, or stored."""
+"""Masks of the foreground, block by block: compared, closed, opened, without holes, or stored."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,81 +13,68 @@ from equilabel.labeling import problem_of
 from equilabel.segmentation.binarization import compare_locally, compare_with, from_mask
 from equilabel.segmentation.morphology import close_mask, open_mask
 
-from .gray_source import expand
-from .loading import Gray
+from .channels import expand
+from .checkpoints import Checkpoints, MemoryCheckpoints
+from .histograms import Level
+from .outputs import ArrayOutput, ZarrOutput, create_zarr
+from .sources import Gray
+from .tasks import Job, Progress, number_blocks, write_blocks, write_masks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from equilabel.array_types import HostArray
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import Array, HostArray
     from equilabel.labeling.problem import Problem
 
-    from .gray_source import GraySource
-    from .histograms import Level
-    from .job import Filter
-    from .loading import GrayLoad, Load
+    from .blocks import Blocks
+    from .channels import GrayPart, GraySource
+    from .checkpoints import Saved
+    from .engine import Run
     from .outputs import Output
+    from .sources import Load, Readable
 
     Slices = tuple[slice, ...]
 
 
-@dataclass(frozen=True)
-class Compared:
-    """Foreground by comparing pixels with a threshold."""
-
-    level: Level
-    dark: bool
-    reach: tuple[int, ...] = ()
-
-    def apply(self, pixels: HostArray, first: int) -> HostArray:
-        """Return the foreground."""
-        value, constant = self.level
-        mask: HostArray = compare_with(pixels, value, dark=self.dark, strict=constant).mask()
-        return mask
+def compare(pixels: HostArray, first: int = 0, *, level: Level, dark: bool) -> HostArray:
+    """Return the foreground by comparing pixels with a threshold."""
+    value, constant = level
+    mask: HostArray = compare_with(pixels, value, dark=dark, strict=constant).mask()
+    return mask
 
 
-@dataclass(frozen=True)
-class ComparedLocally:
-    """Foreground by comparing pixels with the Gaussian mean around them."""
+def compare_with_mean(
+    pixels: HostArray,
+    first: int,
+    *,
+    widths: tuple[float, ...],
+    shift: float,
+    dark: bool,
+    stacked: bool,
+    constant: frozenset[int],
+) -> HostArray:
+    """Return the foreground by comparing pixels with the Gaussian mean around them.
 
-    widths: tuple[float, ...]  # of the Gaussian, in pixels; 0 along the axis of a stack
-    shift: float  # subtracted from the mean
-    dark: bool
-    stacked: bool
-    constant: frozenset[int]  # images of the stack without foreground: their pixels are equal
-
-    @property
-    def reach(self) -> tuple[int, ...]:
-        """How many pixels around a part must be read, for the Gaussian."""
-        return tuple(int(4 * width + 0.5) for width in self.widths)
-
-    def apply(self, pixels: HostArray, first: int) -> HostArray:
-        """Return the foreground."""
-        mask = np.zeros(pixels.shape, np.bool_)
-        widths = self.widths[self.stacked :]
-        for place in range(len(pixels)) if self.stacked else (...,):
-            image = first + place if isinstance(place, int) else 0
-            if image not in self.constant:
-                mask[place] = compare_locally(pixels[place], widths, self.shift, dark=self.dark)
-        return mask
+    `widths` are those of the Gaussian, in pixels, 0 along the axis of a stack; `shift` is
+    subtracted from the mean. Images of the stack in `constant` have no foreground: their pixels are
+    equal.
+    """
+    mask = np.zeros(pixels.shape, np.bool_)
+    for place in range(len(pixels)) if stacked else (...,):
+        image = first + place if isinstance(place, int) else 0
+        if image not in constant:
+            mask[place] = compare_locally(pixels[place], widths[stacked:], shift, dark=dark)
+    return mask
 
 
-@dataclass(frozen=True)
-class Rounded:
-    """A mask that is closed or opened with a ball."""
-
-    radii: tuple[float, ...]  # in pixels along each axis
-    opens: bool
-
-    @property
-    def reach(self) -> tuple[int, ...]:
-        """How many pixels around a part must be read: two radii, for dilation and erosion."""
-        return tuple(2 * math.ceil(radius) for radius in self.radii)
-
-    def apply(self, pixels: HostArray, first: int) -> HostArray:
-        """Return the closed or opened mask."""
-        mask: HostArray = (open_mask if self.opens else close_mask)(pixels, self.radii)
-        return mask
+def close_or_open(
+    mask: HostArray, first: int, *, radii: tuple[float, ...], opens: bool
+) -> HostArray:
+    """Return a mask closed or opened with a ball."""
+    changed: HostArray = (open_mask if opens else close_mask)(mask, radii)
+    return changed
 
 
 @dataclass(frozen=True)
@@ -94,34 +82,29 @@ class FilteredMask:
     """A mask that is computed from an image or another mask, block by block."""
 
     base: GraySource | FilteredMask | StoredMask
-    filter: Filter
+    filter: Callable[[HostArray, int], HostArray]
+    """Returns the mask of a part from its pixels and its first index along the first axis."""
+    reach: tuple[int, ...] = ()
+    """How many pixels around a part must be read along each axis; empty for none."""
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Length of each axis."""
         return self.base.shape
 
-    def loader(self, part: Slices) -> FilteredPart:
+    def loader(self, part: Slices) -> Callable[[], HostArray]:
         """Return a loader that computes the mask of a block, from its surroundings too."""
-        reach = self.filter.reach or (0,) * len(part)
-        around, inner = expand(part, reach, self.shape)
-        return FilteredPart(self.base.loader(around), self.filter, around[0].start, inner)
+        around, inner = expand(part, self.reach or (0,) * len(part), self.shape)
+        return partial(_filtered, self.base.loader(around), self.filter, around[0].start, inner)
 
 
-@dataclass(frozen=True, eq=False)
-class FilteredPart:
-    """A block of a mask that can be computed in any process."""
-
-    load: Load
-    filter: Filter
-    first: int
-    inner: Slices
-
-    def __call__(self) -> HostArray:
-        """Read pixels and compute their mask."""
-        read = self.load()
-        pixels = read.pixels if isinstance(read, Gray) else read
-        return np.ascontiguousarray(self.filter.apply(pixels, self.first)[self.inner])
+def _filtered(
+    load: Load, mask_of: Callable[[HostArray, int], HostArray], first: int, inner: Slices
+) -> HostArray:
+    """Read pixels, and return the inner part of their mask."""
+    read = load()
+    pixels = read.pixels if isinstance(read, Gray) else read
+    return np.ascontiguousarray(mask_of(pixels, first)[inner])
 
 
 @dataclass(frozen=True)
@@ -131,21 +114,9 @@ class StoredMask:
     output: Output
     shape: tuple[int, ...]
 
-    def loader(self, part: Slices) -> StoredPart:
+    def loader(self, part: Slices) -> Callable[[], HostArray]:
         """Return a loader of a block."""
-        return StoredPart(self.output, part)
-
-
-@dataclass(frozen=True, eq=False)
-class StoredPart:
-    """A block of a mask that can be read in any process."""
-
-    output: Output
-    part: Slices
-
-    def __call__(self) -> HostArray:
-        """Read the block."""
-        return self.output.read(self.part)
+        return partial(self.output.read, part)
 
 
 Mask = FilteredMask | StoredMask
@@ -173,7 +144,7 @@ class MaskedPart:
     """A block of a mask and of an image that can be read in any process."""
 
     load: Callable[[], HostArray]
-    image: GrayLoad
+    image: GrayPart
 
     def __call__(self) -> Gray:
         """Compute the mask, without reading the image."""
@@ -184,18 +155,109 @@ class MaskedPart:
         return self.image.values()
 
 
-@dataclass(frozen=True)
-class Masked:
-    """Components are those of a mask or, if `inverted`, of its complement."""
+def problem_of_gray(pixels: Array, *, level: Level, dark: bool, **how: Any) -> Problem:
+    """Return the problem of labeling pixels by a threshold; `how` is as for `problem_of`."""
+    value, constant = level
+    return problem_of(*compare_with(pixels, value, dark=dark, strict=constant), **how)
 
-    connectivity: int | None
-    stacked: bool
-    method: str = "auto"
-    device: str = "cpu"
-    inverted: bool = False
 
-    def problem(self, pixels: HostArray) -> Problem:
-        """Return the problem for `solve`."""
-        foreground = from_mask(~pixels if self.inverted else pixels)
-        how: Any = {"stacked": self.stacked, "method": self.method, "device": self.device}
-        return problem_of(*foreground, self.connectivity, **how)
+def problem_of_mask(pixels: HostArray, *, inverted: bool = False, **how: Any) -> Problem:
+    """Return the problem of labeling a mask or, if `inverted`, its complement."""
+    return problem_of(*from_mask(~pixels if inverted else pixels), **how)
+
+
+# ---- Masks that are computed before objects are labeled
+
+
+def keep_marked(pixels: HostArray, labels: HostArray) -> HostArray:
+    """Return a mask of the components that are kept."""
+    kept: HostArray = labels > 0
+    return kept
+
+
+def fill(pixels: HostArray, labels: HostArray) -> HostArray:
+    """Return a mask with the labeled holes filled."""
+    filled: HostArray = pixels | (labels > 0)
+    return filled
+
+
+def has_pixels(
+    pixels: NDArray[np.int64], begins: NDArray[np.int64], ends: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return which components have a marked pixel."""
+    return pixels > 0
+
+
+def is_inside(
+    pixels: NDArray[np.int64],
+    begins: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    *,
+    shape: tuple[int, ...],
+    stacked: bool,
+) -> NDArray[np.bool_]:
+    """Return which components do not reach the border of an image."""
+    inside = (begins > 0) & (ends < np.array(shape))
+    kept: NDArray[np.bool_] = np.all(inside[:, int(stacked) :], axis=1)
+    return kept
+
+
+class Stages:
+    """Makes masks that later steps read; `saved` is that of the whole run."""
+
+    def __init__(self, blocks: Blocks, saved: Saved, run: Run, progress: Progress) -> None:
+        self._blocks = blocks
+        self._how: dict[str, Any] = {"connectivity": 1, "stacked": blocks.stacked, "device": "cpu"}
+        self._saved, self._run, self._progress = saved, run, progress
+
+    def hysteresis(self, source: GraySource, low: float, high: float, *, dark: bool) -> StoredMask:
+        """Keep components, across faces, with a pixel above `high` (dark: not above `low`).
+
+        Components are those of the pixels beyond the other threshold.
+        """
+        weak, strong = (high, low) if dark else (low, high)
+        level = Level(weak, False)
+        problem = partial(problem_of_gray, level=level, dark=dark, **self._how)
+        marked = partial(compare, level=Level(strong, False), dark=dark)
+        made = {"problem": problem, "marked": marked, "painted": keep_marked}
+        return self._made("hysteresis", source, select=has_pixels, **made)
+
+    def stored(self, mask: Mask) -> StoredMask:
+        """Store a mask that is slow to compute, because later steps read it twice."""
+        saved, output = self._room("mask")
+        progress = self._named("mask")
+        write_masks(saved, self._blocks, mask, output, self._run, progress)
+        return StoredMask(output, self._blocks.shape)
+
+    def filled(self, mask: Mask) -> StoredMask:
+        """Fill holes: background not connected through faces to the border."""
+        problem = partial(problem_of_mask, inverted=True, **self._how)
+        select = partial(is_inside, shape=self._blocks.shape, stacked=self._blocks.stacked)
+        return self._made("holes", mask, select=select, problem=problem, painted=fill)
+
+    def _made(self, name: str, source: Readable, **made: Any) -> StoredMask:
+        """Label blocks across faces, and write a mask of the selected components."""
+        saved, output = self._room(name)
+        job = Job(blocks=self._blocks, device="cpu", connectivity=1, saved=saved, **made)
+        progress = self._named(name)
+        number_blocks(job, source, self._run, progress)
+        write_blocks(job, source, output, self._run, progress, fresh=False)
+        return StoredMask(output, self._blocks.shape)
+
+    def _room(self, name: str) -> tuple[Saved, ArrayOutput | ZarrOutput]:
+        """Create storage for the results of a step and for its mask."""
+        blocks, saved = self._blocks, self._saved
+        if not isinstance(saved, Checkpoints):
+            return MemoryCheckpoints(), ArrayOutput(np.empty(blocks.shape, np.bool_))
+        folder = Path(saved.folder, name)
+        folder.mkdir(exist_ok=True)
+        create_zarr(folder / "mask", blocks.shape, blocks.sides, np.dtype(np.bool_))
+        output = ZarrOutput.at(folder / "mask", saved.token)
+        return Checkpoints(str(folder), saved.token), output
+
+    def _named(self, name: str) -> Progress:
+        """Return the progress of a step, whose name is added to those of its parts."""
+        report = self._progress.report
+        if report is None:
+            return self._progress
+        return Progress(lambda step, done, total: report(f"{name}: {step}", done, total))

@@ -1,13 +1,19 @@
-"""Final labels of the components of all blocks, from pairs that touch, by union-find."""
+"""Faces of blocks: labels at their ends, pairs that touch there, and final labels by union-find."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import threading
+from collections import OrderedDict
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.devices import fetch_block, own_gpu, passes, send_block
+from equilabel.devices import fetch_block, is_on_cuda, own_gpu, passes, send_block
+
+from .checkpoints import MemoryCheckpoints
+from .outputs import BlockRuns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -16,20 +22,196 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
-    from .checkpoints import Saved
+    from .blocks import Blocks
+    from .checkpoints import Faces, Saved
+
+
+def cut_faces(
+    labels: HostArray | BlockRuns,
+    blocks: Blocks,
+    block: int,
+    depth: int,
+    count: int,
+) -> tuple[tuple[HostArray, ...], tuple[HostArray, ...]]:
+    """Copy the first and last `depth` layers of the labels of a block along each axis.
+
+    Nothing is copied at the ends where no block follows. Up to 65,535 labels (`count`) are copied
+    as 16 bits.
+    """
+    dtype = np.dtype(np.uint16) if count < 2**16 else labels.dtype
+    axes = len(labels.shape)
+    cuts: dict[tuple[int, int], tuple[int, int, int]] = {}
+    for axis in range(int(blocks.stacked), axes):
+        for move in (-1, 1):
+            step = [0] * axes
+            step[axis] = move
+            if blocks.neighbor(block, step) is not None:
+                side = labels.shape[axis]
+                span = (0, min(depth, side)) if move < 0 else (max(side - depth, 0), side)
+                cuts[move, axis] = (axis, *span)
+    found = dict(zip(cuts, _layers(labels, list(cuts.values()), dtype), strict=True))
+    none = np.empty(0, dtype)
+    lows, highs = (tuple(found.get((move, axis), none) for axis in range(axes)) for move in (-1, 1))
+    return lows, highs
+
+
+def _layers(
+    labels: HostArray | BlockRuns, cuts: list[tuple[int, int, int]], dtype: np.dtype[Any]
+) -> list[HostArray]:
+    """Copy some layers of labels; each cut is an axis, a first layer and a last + 1."""
+    if isinstance(labels, BlockRuns):
+        return [labels.layers(*cut).astype(dtype) for cut in cuts]
+    if not (cuts and is_on_cuda(labels)):
+        spans = [(slice(None),) * axis + (slice(first, last),) for axis, first, last in cuts]
+        return [labels[span].astype(dtype) for span in spans]
+    shape, found, begin = labels.shape, [], 0
+    flat = fetch_block(passes("devices.blocks", "cuda").cut_faces(labels, cuts, dtype)).copy()
+    for axis, first, last in cuts:
+        sides = (*shape[:axis], last - first, *shape[axis + 1 :])
+        found.append(flat[begin : begin + prod(sides)].reshape(sides))
+        begin += prod(sides)
+    return found
+
+
+def pairs_across(
+    block: int, blocks: Blocks, faces_of: Callable[[int], Faces], connectivity: int
+) -> list[tuple[int, NDArray[np.int64]]]:
+    """Return for each neighbor that follows a block the pairs of labels that touch, (K, 2)."""
+    found = []
+    for step in blocks.steps_forward(connectivity):
+        other = blocks.neighbor(block, step)
+        if other is None:
+            continue
+        here, there = faces_of(block), faces_of(other)
+        axis = next(one for one, move in enumerate(step) if move)
+        mine, theirs = here.highs[axis], there.lows[axis]
+        for one, move in enumerate(step):
+            if move:  # the outermost layer of each; the axis is kept
+                end = slice(-1, None) if move > 0 else slice(0, 1)
+                beyond = slice(0, 1) if move > 0 else slice(-1, None)
+                cut = (slice(None),) * one
+                mine, theirs = mine[(*cut, end)], theirs[(*cut, beyond)]
+        flat = tuple(one for one, move in enumerate(step) if move)
+        pairs = touching(
+            mine.squeeze(flat),
+            theirs.squeeze(flat),
+            (here.values, there.values),
+            connectivity - len(flat),
+            blocks.stacked,
+        )
+        if len(pairs):
+            found.append((other, pairs))
+    return found
+
+
+def touching(
+    mine: HostArray,
+    theirs: HostArray,
+    values: tuple[HostArray, HostArray],
+    hops: int,
+    stacked: bool,
+) -> NDArray[np.int64]:
+    """Return pairs of labels of two adjacent layers that touch, (K, 2), with repetitions.
+
+    `values` are those of the components of either layer, or empty for masks. A neighbor may be
+    `hops` steps to the side of the opposite element. If an element is connected to the opposite
+    one, so are the other neighbors around that one: these are read only if the opposite one is not
+    a neighbor.
+    """
+    axes = mine.ndim
+    if axes < 2:
+        along = 0 if stacked else hops
+        return _paired(mine.reshape(1, -1), theirs.reshape(1, -1), values, along, False)
+    if axes == 2:
+        return _paired(mine, theirs, values, hops, not stacked)
+    found = []
+    for step in product((-1, 0, 1), repeat=axes - 2):
+        away = sum(map(abs, step))
+        if away > hops or (stacked and step[0]):
+            continue
+        for place in np.ndindex(mine.shape[:-2]):
+            there = tuple(k + move for k, move in zip(place, step, strict=True))
+            if all(0 <= k < length for k, length in zip(there, mine.shape, strict=False)):
+                found.append(_paired(mine[place], theirs[there], values, hops - away, True))
+    return np.concatenate(found)
+
+
+def _paired(
+    mine: HostArray,
+    theirs: HostArray,
+    values: tuple[HostArray, HostArray],
+    hops: int,
+    across: bool,
+) -> NDArray[np.int64]:
+    """Return pairs of two layers of two axes; `across` says whether neighboring rows touch."""
+    from equilabel.runs.cpu.seams import list_pairs
+
+    dtype = np.int64 if 8 in (mine.itemsize, theirs.itemsize) else np.int32
+    layers = [
+        np.array(one, dtype, order="C") for one in (mine, theirs)
+    ]  # copies, because stored arrays are read-only
+    same = [one.astype(np.int64) for one in values]
+    ways = (hops > 0 and across, hops > 0, hops > 1)
+    room = mine.size // 4 + 16
+    while True:
+        pairs = np.empty((room, 2), np.int64)
+        count = list_pairs(*layers, *ways, *same, pairs)
+        if count <= room:
+            return pairs[:count].copy()
+        room = count
+
+
+CACHED = 2**26  # bytes of faces in the cache of a process
+
+
+class FaceCache:
+    """Faces of the blocks that were read last, up to some bytes."""
+
+    def __init__(self) -> None:
+        self._size, self._lock = 0, threading.Lock()
+        self._held: OrderedDict[tuple[Saved, int], Faces] = OrderedDict()
+
+    def reader(self, saved: Saved) -> Callable[[int], Faces]:
+        """Return a function that reads the faces of a block."""
+        if isinstance(saved, MemoryCheckpoints):
+            return saved.faces
+
+        def read(block: int) -> Faces:
+            key = (saved, block)
+            with self._lock:
+                if key in self._held:
+                    self._held.move_to_end(key)
+                    return self._held[key]
+            faces = saved.faces(block)
+            with self._lock:
+                if key not in self._held:
+                    self._held[key] = faces
+                    self._size += faces.nbytes
+                while self._size > CACHED and len(self._held) > 1:
+                    self._size -= self._held.popitem(last=False)[1].nbytes
+            return faces
+
+        return read
+
+    def add(self, saved: Saved, block: int, faces: Faces) -> None:
+        """Add the faces of a block that has just been labeled, if there is room."""
+        with self._lock:
+            if self._size + faces.nbytes <= CACHED and not isinstance(saved, MemoryCheckpoints):
+                self._held[saved, block] = faces
+                self._size += faces.nbytes
+
+    def clear(self) -> None:
+        """Remove all faces."""
+        with self._lock:
+            self._held.clear()
+            self._size = 0
+
+
+FACES = FaceCache()
 
 
 MANY = 2**16  # fewer components are not worth the transfer to a GPU
 MOST_STRETCHES = 2**20  # parts of the image by which components are sorted first
-
-
-@dataclass(frozen=True, eq=False)
-class Numbers:
-    """Final labels of the components of all blocks."""
-
-    labels: HostArray  # (P,) block by block; 0 for components that are dropped
-    offsets: NDArray[np.int64]  # (blocks + 1,) where the components of each block begin
-    count: int  # of different labels
 
 
 def unite(
@@ -44,15 +226,16 @@ def unite(
     >>> unite(np.array([7, 0, 3]), [np.array([[0, 2]])])
     (array([2, 1, 2], dtype=int32), 2)
     """
-    kernels, size = passes("runs.seams", "cpu"), len(firsts)
-    dtype = np.int32 if size <= np.iinfo(np.int32).max else np.int64
-    parents: NDArray[np.integer] = np.arange(size, dtype=dtype)
+    from equilabel.runs.cpu import seams
+
+    dtype = np.int32 if len(firsts) <= np.iinfo(np.int32).max else np.int64
+    parents: NDArray[np.integer] = np.arange(len(firsts), dtype=dtype)
     for some in edges:
-        kernels.unite_edges(parents, some)
-    keys = np.empty(kernels.lower_firsts(parents, firsts), np.int64)
-    kernels.list_roots(parents, firsts, keys)
+        seams.unite_edges(parents, some)
+    keys = np.empty(seams.lower_firsts(parents, firsts), np.int64)
+    seams.list_roots(parents, firsts, keys)
     keys = _ranks(keys, device)
-    kernels.number_elements(parents, keys)
+    seams.number_elements(parents, keys)
     return parents, len(keys)
 
 
@@ -95,12 +278,13 @@ def number_components(
     pairs: Iterable[tuple[int, int, NDArray[np.int64]]],
     select: Callable[..., NDArray[np.bool_]] | None,
     device: str = "cpu",
-) -> Numbers:
-    """Merge the components of all blocks.
+) -> tuple[HostArray, int]:
+    """Merge the components of all blocks; return their final labels, (P,), and how many there are.
 
-    `offsets` are those of `Numbers`. `pairs` are two blocks and their (K, 2) components that touch,
-    in any order. `select` returns which labels are kept, from their pixels, first and last + 1
-    coordinates. Components are sorted on `device`.
+    `offsets`, (blocks + 1,), say where the components of each block begin. `pairs` are two blocks
+    and their (K, 2) components that touch, in any order. `select` returns which labels are kept,
+    from their pixels, first and last + 1 coordinates; others are 0. Components are sorted on
+    `device`.
     """
     firsts = np.empty(offsets[-1], np.int64)
     sizes = []
@@ -116,4 +300,4 @@ def number_components(
         numbers = np.zeros(count + 1, labels.dtype)
         numbers[1:][kept] = np.arange(1, np.count_nonzero(kept) + 1)
         labels, count = numbers[labels], int(np.count_nonzero(kept))
-    return Numbers(labels, offsets, count)
+    return labels, count

@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.storage.ome_zarr import find_image, read_json, write_json
+from equilabel.storage.files import flush_new
+from equilabel.storage.ome_zarr import find_image, is_zarr, read_json, write_json
 from equilabel.storage.units import positive, spelled
 from equilabel.storage.zarr_arrays import open_zarr
 
 from .blocks import Blocks, large_sides
-from .outputs import create_zarr, open_output
+from .checkpoints import new_token
+from .engine import Engine
+from .outputs import ZarrOutput, create_zarr
+from .tasks import Progress
+from .zarr_parts import read_part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,10 +30,9 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
     from equilabel.storage.ome_zarr import ZarrImage
 
+    from .channels import Picked
     from .engine import Run
-    from .outputs import ZarrOutput
-    from .picking import Picked
-    from .running import Progress
+
 
 COARSEST = 256  # pixels along the longest axis of the lowest resolution
 PIECE = 2**22  # pixels of a lower resolution that are computed at once
@@ -41,7 +45,7 @@ UNITS = {
 TYPES = {"T": "time", "C": "channel"}
 
 
-class Level(NamedTuple):
+class Resolution(NamedTuple):
     """One resolution of labels: its shape, and coordinates, `scale * index + translation`."""
 
     shape: tuple[int, ...]
@@ -59,7 +63,7 @@ class OmeLabels:
     version: str  # of NGFF, "0.4" or "0.5": that of the image
     image: Path | None  # the OME-Zarr that the labels belong to
     translation: tuple[float, ...] = ()  # coordinate of the first pixel; empty for 0
-    levels: tuple[Level, ...] = ()  # of that image; otherwise as many as labels need
+    levels: tuple[Resolution, ...] = ()  # of that image; otherwise as many as labels need
 
     @property
     def form(self) -> dict[str, Any]:
@@ -108,7 +112,7 @@ def ome_labels(picked: Picked, shape: tuple[int, ...], out: Path | None) -> OmeL
     return OmeLabels(picked.axes, spacing, units, version, image.group, first, levels)
 
 
-def _levels_of(image: ZarrImage, axes: str, shape: tuple[int, ...]) -> tuple[Level, ...]:
+def _levels_of(image: ZarrImage, axes: str, shape: tuple[int, ...]) -> tuple[Resolution, ...]:
     """Return the resolutions of some axes of an image; none if its shape is different."""
     places = [image.axes.find(letter) for letter in axes]
     if -1 in places:
@@ -116,47 +120,49 @@ def _levels_of(image: ZarrImage, axes: str, shape: tuple[int, ...]) -> tuple[Lev
     found = []
     for path, *numbers in image.levels:
         sides = open_zarr(path).shape
-        found.append(Level(*(tuple(one[k] for k in places) for one in (sides, *numbers))))
+        found.append(Resolution(*(tuple(one[k] for k in places) for one in (sides, *numbers))))
     known = all(positive(step) for level in found for step in level.scale)
     return tuple(found) if known and found and found[0].shape == shape else ()
 
 
-def _halved(labels: OmeLabels, shape: tuple[int, ...]) -> list[Level]:
+def _halved(labels: OmeLabels, shape: tuple[int, ...]) -> list[Resolution]:
     """Return resolutions, each of every second pixel of the previous one, down to a small one."""
     first = labels.translation or (0.0,) * len(shape)
-    found = [Level(shape, labels.spacing, first)]
+    found = [Resolution(shape, labels.spacing, first)]
     while max(shape) > COARSEST:
         factors = labels.factors(shape, found[-1].scale)
         if max(factors) == 1:
             break
         shape = tuple(-(-side // by) for side, by in zip(shape, factors, strict=True))
         scale = tuple(a * b for a, b in zip(found[-1].scale, factors, strict=True))
-        found.append(Level(shape, scale, first))
+        found.append(Resolution(shape, scale, first))
     return found
 
 
 def shrink(
     folder: Path, labels: OmeLabels, full: ZarrOutput, run: Run, progress: Progress
-) -> Sequence[Level]:
+) -> Sequence[Resolution]:
     """Write lower resolutions of labels, and return all; the full one is in `folder`, named 0."""
-    array = open_output(full)
+    array = full.array
     levels = labels.levels or _halved(labels, array.shape)
     for number, (above, below) in enumerate(pairwise(levels), 1):
         chunks = tuple(map(min, array.chunks, below.shape))
         path = folder / str(number)
         create_zarr(path, below.shape, chunks, full.dtype, **labels.form, fresh=True)
-        upper, lower = full.at(str(folder / str(number - 1))), full.at(str(path))
+        upper, lower = (ZarrOutput.at(folder / str(k), new_token()) for k in (number - 1, number))
         blocks = Blocks(below.shape, large_sides(below.shape, chunks, PIECE))
-        ticks = progress.begin("shrink", 0, blocks.number)
-        next(ticks)
-        parts = map(blocks.slices, range(blocks.number))
-        for _ in run(shrink_block, ((upper, lower, above, below, part) for part in parts)):
-            next(ticks)
+        tasks = ((upper, lower, above, below, part) for part in blocks.parts())
+        for _ in progress.over("shrink", 0, blocks.number, run(shrink_block, tasks)):
+            pass
     return levels
 
 
 def shrink_block(
-    upper: ZarrOutput, lower: ZarrOutput, above: Level, below: Level, part: tuple[slice, ...]
+    upper: ZarrOutput,
+    lower: ZarrOutput,
+    above: Resolution,
+    below: Resolution,
+    part: tuple[slice, ...],
 ) -> None:
     """Write a part of a lower resolution: for each pixel the nearest one of `upper`."""
     places = [_nearest(above, below, axis, one) for axis, one in enumerate(part)]
@@ -171,7 +177,7 @@ def shrink_block(
     lower.write(part, np.ascontiguousarray(labels))
 
 
-def _nearest(above: Level, below: Level, axis: int, part: slice) -> HostArray:
+def _nearest(above: Resolution, below: Resolution, axis: int, part: slice) -> HostArray:
     """Return the indices of the nearest pixels of the resolution above, along one axis."""
     sides = above.shape[axis], below.shape[axis]
     ratio = below.scale[axis] / above.scale[axis]
@@ -187,7 +193,7 @@ def write_description(
     folder: Path,
     labels: OmeLabels,
     name: str,
-    levels: Sequence[Level],
+    levels: Sequence[Resolution],
     table: pd.DataFrame | None,
     ours: dict[str, Any],
 ) -> None:
@@ -265,3 +271,93 @@ def _axis(letter: str, unit: str) -> dict[str, str]:
 def _write_group(folder: Path, attributes: dict[str, Any]) -> None:
     group = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
     write_json(folder / "zarr.json", group)
+
+
+CHUNK = 2**20  # pixels at most
+
+
+def write_store(
+    folder: Path,
+    labels: Any,
+    *,
+    axes: str,
+    spacing: Mapping[str, float],
+    unit: str,
+    interval: float | None,
+    origin: Mapping[str, float],
+    most: int,
+    table: pd.DataFrame,
+) -> None:
+    """Write labels as an OME-Zarr, in the smallest unsigned type that holds the label `most`.
+
+    The same labels and arguments give the same bytes, in whatever chunks `labels` are stored. Axes
+    are in the order T, Z, Y, X; `axes`, `spacing`, `unit` and `interval` are as for `write_labels`
+    of TIFF. `origin` is the coordinate of the first pixel of axes where it is not 0. If `table` has
+    few rows, its columns become the properties of labels.
+    """
+    shape = tuple(labels.shape)
+    steps, units = dict(spacing), dict.fromkeys(spacing, UNITS.get(unit, ""))
+    if interval is not None:
+        steps["T"], units["T"] = interval, "second"
+    scale = tuple(float(steps.get(axis, 1)) for axis in axes)
+    first = tuple(float(origin.get(axis, 0)) for axis in axes)
+    described = OmeLabels(axes, scale, units, "0.5", None, first)
+    frames = axes.startswith("T")
+    chunks = (1,) * frames + large_sides(shape[frames:], (1,) * len(shape[frames:]), CHUNK)
+    folder.mkdir()
+    dtype = np.min_scalar_type(most)
+    create_zarr(folder / "0", shape, chunks, dtype, **described.form, fresh=True)
+    full = ZarrOutput.at(folder / "0", new_token())
+    blocks = Blocks(shape, large_sides(shape, chunks, PIECE))
+    for part in blocks.parts():
+        full.write(part, read_part(labels, part).astype(dtype, copy=False))
+    with Engine("synchronous").started() as run:
+        levels = shrink(folder, described, full, run, Progress(None))
+    write_description(folder, described, folder.name, levels, table, {})
+    flush_new(folder)
+
+
+# ---- Consolidated metadata of Zarr: the descriptions of all arrays in a group
+
+
+def consolidate(out: Path) -> None:
+    """Add a new Zarr to the consolidated metadata of the groups above it, if they have any.
+
+    Readers trust these metadata and would not find the new Zarr without. Other entries are not
+    read.
+    """
+    gap = False
+    for group in out.parents:
+        if not is_zarr(group):
+            gap = True
+            continue
+        old, new = group / ".zmetadata", group / "zarr.json"
+        file = old if old.exists() else new
+        try:
+            content = json.loads(file.read_text("utf-8"))
+            block: Any = content if file == old else content["consolidated_metadata"]
+            known = dict(block["metadata"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):  # no such metadata
+            continue
+        if gap:  # a folder between them is not a group and cannot be described
+            content.pop("consolidated_metadata", None)
+            write_json(file, content) if file == new else file.unlink()
+            continue
+        name = out.relative_to(group).as_posix()
+        known = {key: one for key, one in known.items() if not f"{key}/".startswith(f"{name}/")}
+        for folder in (out.parent, out, *sorted(filter(is_zarr, out.iterdir()))):
+            known |= _entries(folder, group, block if file == new else None)
+        block["metadata"] = known
+        write_json(file, content)
+
+
+def _entries(folder: Path, group: Path, block: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the entries of a Zarr in consolidated metadata: a `block` in format 3, or a file."""
+    found = {}
+    for own in (".zgroup", ".zarray", ".zattrs") if block is None else ("zarr.json",):
+        key = (folder / own if block is None else folder).relative_to(group).as_posix()
+        if (folder / own).is_file() and key != ".":
+            found[key] = read_json(folder / own)
+            if found[key].get("node_type") == "group":
+                found[key]["consolidated_metadata"] = {**(block or {}), "metadata": {}}
+    return found

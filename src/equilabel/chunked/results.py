@@ -1,4 +1,4 @@
-"""Labels of a whole image, returned in the form of the image."""
+"""Labels of a whole image: in an array, or returned in the form of the image."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import os
 import shutil
 import tempfile
 import weakref
-from contextlib import contextmanager
+from contextlib import ExitStack
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,24 +21,74 @@ from equilabel.storage.files import folder_for
 from equilabel.storage.shortage import naming_full_disk, refuse_without_room
 from equilabel.storage.table import read_table, write_table
 
-from .checkpoints import Checkpoints
-from .consolidated import consolidate
-from .into_arrays import held_on_gpus, label_in_memory, label_into
-from .ome_labels import register, shrink, write_description
-from .outputs import ZarrOutput, create_zarr, open_output
-from .running import Progress, number_blocks, write_blocks
-from .targets import Found, Steps, Target, Whole
-from .workfolder import check_manifest, new_token, temporary, unfinished
+from .checkpoints import (
+    Checkpoints,
+    MemoryCheckpoints,
+    check_manifest,
+    new_token,
+    temporary,
+    unfinished,
+)
+from .ome_labels import consolidate, register, shrink, write_description
+from .outputs import (
+    ArrayOutput,
+    HeldLabels,
+    Kept,
+    ZarrOutput,
+    create_zarr,
+    is_in_memory,
+)
+from .sources import folder_of
+from .tasks import Progress, number_blocks, write_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     import pandas as pd
 
     from equilabel.array_types import HostArray
 
+    from .checkpoints import Saved
     from .engine import Engine, Run
-    from .sources import Source
+    from .ome_labels import OmeLabels
+    from .sources import Readable, Source
+    from .tasks import Job
+
+
+class Target(NamedTuple):
+    """Destination of labels, and how they are stored."""
+
+    out: Path | None  # None: memory, or a folder that is removed with the result
+    chunks: tuple[int, ...]  # sides of the chunks of a Zarr
+    resume: bool
+    arguments: Mapping[str, Any]  # on which labels depend, as JSON
+    ome: OmeLabels | None = None  # if `out` becomes an OME-Zarr
+    shards: tuple[int, ...] | None = None  # sides of the shards of a Zarr: those of a block
+    into: Any = None  # NumPy or Zarr array that takes the labels, instead of `out`
+
+
+class Found(NamedTuple):
+    """Results besides labels."""
+
+    table: Any = None
+    attributes: Mapping[str, Any] = MappingProxyType({})  # stored with the labels, as JSON
+
+
+class Steps(NamedTuple):
+    """Functions in which labeling and segmenting differ."""
+
+    make_job: Callable[[Saved, Run, Progress], tuple[Job, Readable]]
+    """Returns the job, and the source of its pixels; may store results and run tasks."""
+    finish: Callable[[Job], Found] | None = None  # called when all blocks are written
+
+
+class Whole(NamedTuple):
+    """Results for a whole image."""
+
+    labels: Any  # a NumPy, Dask or Zarr array, or a Path
+    num: int
+    found: Found
+
 
 FORMAT = 2  # of checkpoints
 KEY = "equilabel"  # in the attributes of labels
@@ -65,34 +117,75 @@ def _label(
 ) -> Whole:
     """Label all blocks of an image; `place` is a folder on the disk that takes its labels."""
     out, resume, kind = target.out, target.resume, source.kind
-    if target.into is not None:
-        return label_into(steps, target.into, engine, progress)
-    if out is None and kind == "numpy" and engine.shares_memory:
-        return label_in_memory(steps, source, engine, progress)
+    if target.into is not None or (out is None and kind == "numpy" and engine.shares_memory):
+        return _label_into(target.into, source.shape, steps, engine, progress)
     if out is None or not (out.exists() or (resume and folder_for(out).exists())):
         refuse_without_room(place, prod(source.shape))
     manifest = describe(source, target) if out is not None else {}
     if out is not None and out.exists():
         return _earlier(out, manifest, source, target)
-    with _folder(out, manifest, resume=resume) as folder, engine.started() as run:
+    place_of_run = temporary() if out is None else unfinished(out, manifest, resume=resume)
+    with place_of_run as folder, engine.started() as run:
         saved = Checkpoints(str(folder), new_token())
         job, pixels = steps.make_job(saved, run, progress)
-        job = held_on_gpus(job, engine)
-        numbers = number_blocks(job, pixels, run, progress, steps.select)
-        output = _output(folder, source, target, numbers.count, saved.token)
+        job = _held_on_gpus(job, engine)
+        count = number_blocks(job, pixels, run, progress)
+        output = _output(folder, source, target, count, saved.token)
         write_blocks(job, pixels, output, run, progress, fresh=not resume)
         found = Found() if steps.finish is None else steps.finish(job)
         made = folder / "labels"
-        ours = {KEY: {"num": numbers.count, "manifest": manifest, **found.told}}
+        ours = {KEY: {"num": count, "manifest": manifest, **found.attributes}}
         _complete(made, output, target, found.table, ours, run, progress)
         if out is None:
             path = Path(tempfile.mkdtemp(prefix="equilabel-"), "labels.zarr")
             shutil.move(made, path)
-            return Whole(_as(kind, path, temporary=True), numbers.count, found)
+            return Whole(_as(kind, path, temporary=True), count, found)
         flush()
         os.replace(made, out)  # noqa: PTH105 - atomic, and says so
     _make_known(out, target)
-    return Whole(_as(kind, out), numbers.count, found)
+    return Whole(_as(kind, out), count, found)
+
+
+def _label_into(
+    array: Any, shape: tuple[int, ...], steps: Steps, engine: Engine, progress: Progress
+) -> Whole:
+    """Label all blocks of an image into an array of the caller, or a new one of NumPy if None.
+
+    If this array is in memory, the results of blocks are, too. Those of an array of NumPy are kept
+    as runs until labels are final, so that no block is labeled twice.
+    """
+    with ExitStack() as stack:
+        saved: Saved = MemoryCheckpoints()
+        if array is not None and not is_in_memory(array):
+            folder = folder_of(array)
+            if folder is not None:
+                refuse_without_room(Path(folder), prod(shape))
+            saved = Checkpoints(str(stack.enter_context(temporary())), new_token())
+        run = stack.enter_context(engine.started())
+        job, pixels = steps.make_job(saved, run, progress)
+        kept = None
+        if array is None:
+            kept = Kept(shape)
+        elif isinstance(array, np.ndarray):
+            kept = Kept(shape, array.view(f"i{array.itemsize}"))
+        job = _held_on_gpus(replace(job, kept=kept), engine)
+        count = number_blocks(job, pixels, run, progress)
+        if array is None and count > LARGEST and kept is not None:
+            kept.widen()
+        elif array is not None and count > np.iinfo(array.dtype).max:
+            message = f"out must be able to hold {count:,} labels; got type {array.dtype}."
+            raise ValueError(message)
+        output = ZarrOutput(lambda: array) if kept is None else ArrayOutput(kept.array)
+        write_blocks(job, pixels, output, run, progress, fresh=True)
+        found = Found() if steps.finish is None else steps.finish(job)
+    return Whole(kept.array if array is None and kept is not None else array, count, found)
+
+
+def _held_on_gpus(job: Job, engine: Engine) -> Job:
+    """Return a job whose blocks stay on GPUs if it is for GPUs and its workers are threads."""
+    if not (job.device.startswith("cuda") and engine.shares_memory):
+        return job
+    return replace(job, held=HeldLabels(job.device, job.blocks, engine.workers))
 
 
 def describe(source: Source, target: Target) -> dict[str, Any]:
@@ -113,13 +206,6 @@ def describe(source: Source, target: Target) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def _folder(out: Path | None, manifest: Mapping[str, Any], *, resume: bool) -> Iterator[Path]:
-    """Make the folder of a run."""
-    with temporary() if out is None else unfinished(out, manifest, resume=resume) as folder:
-        yield folder
-
-
 def _output(folder: Path, source: Source, target: Target, count: int, token: str) -> ZarrOutput:
     """Create the array for labels."""
     dtype = np.dtype(np.int32 if count <= LARGEST else np.int64)
@@ -131,7 +217,7 @@ def _output(folder: Path, source: Source, target: Target, count: int, token: str
     elif target.out and not target.shards and (target.out.parent / ".zgroup").is_file():
         form = {"zarr_format": 2}  # that of the group that it belongs to
     create_zarr(path, source.shape, target.chunks, dtype, shards=target.shards, **form)
-    return ZarrOutput(str(path), dtype.name, token)
+    return ZarrOutput.at(path, token)
 
 
 def _complete(
@@ -147,7 +233,7 @@ def _complete(
     if table is not None:
         write_table(folder / TABLE, table)
     if target.ome is None or target.out is None:
-        open_output(output).attrs.update(ours)
+        output.array.attrs.update(ours)
         return
     levels = shrink(folder, target.ome, output, run, progress)
     write_description(folder, target.ome, target.out.name, levels, table, ours)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import math
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from equilabel.arguments import check_flags
 from equilabel.measuring import check_spacing
+from equilabel.measuring.columns import compute_columns
+from equilabel.segmentation.binarization import widths_of_block
 from equilabel.segmentation.checks import (
     check_block,
     check_number,
@@ -18,9 +24,12 @@ from equilabel.segmentation.checks import (
 )
 from equilabel.segmentation.result import Segmentation
 from equilabel.segmentation.smoothing import widths_in_pixels
-from equilabel.segmentation.steps import default_properties, radii_in_pixels
+from equilabel.segmentation.steps import default_properties, make_table, radii_in_pixels
+from equilabel.storage.files import replacing
 
 from .blocks import Blocks
+from .channels import GraySource, pick_axes
+from .checkpoints import read_object
 from .checks import (
     check_chunks,
     check_depth,
@@ -31,25 +40,186 @@ from .checks import (
     pretend,
     stored_chunks,
 )
-from .counting import Counted
 from .engine import Engine
-from .gray_source import GraySource
-from .histograms import Level
+from .histograms import Level, find_constant_images, find_level
+from .masks import (
+    FilteredMask,
+    MaskedSource,
+    Stages,
+    close_or_open,
+    compare,
+    compare_with_mean,
+    problem_of_gray,
+    problem_of_mask,
+)
 from .ome_labels import ome_labels
-from .picking import pick_axes
-from .results import label_whole
-from .segmenting import Cleaning, Segmenting, Thresholding
-from .selecting import Selection
+from .results import Found, Steps, Target, label_whole
 from .sources import open_source
-from .targets import Target
+from .tables import Counted, Selection
+from .tasks import Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from equilabel.devices import Device
+    from equilabel.labeling.problem import Problem
     from equilabel.quantities import Lengths, Size
     from equilabel.segmentation.binarization import Threshold
-    from equilabel.segmentation.steps import Radii
+
+    from .checkpoints import Saved
+    from .engine import Run
+    from .masks import Mask
+    from .sources import Readable
+    from .tasks import Progress
+
+
+LEVEL = "threshold.json"
+
+
+class Cleaning(NamedTuple):
+    """Parameters of the steps that compute a mask before objects are labeled."""
+
+    block: tuple[float, ...]  # of a local threshold, in pixels; empty for another threshold
+    offset: float  # of a local threshold
+    closing: tuple[float, ...]  # radii along each axis, in pixels; empty for none
+    opening: tuple[float, ...]
+    fill_holes: bool
+
+    @property
+    def needed(self) -> bool:
+        """Whether comparing pixels with a threshold is not enough."""
+        return bool(self.closing or self.opening or self.fill_holes)
+
+
+@dataclass(frozen=True, eq=False)
+class Segmenting:
+    """The steps of `segment_chunked`."""
+
+    threshold: float | str | tuple[float, float]
+    how: dict[str, Any]  # connectivity, stacked, method and device, as for `problem_of`
+    cleaning: Cleaning
+    source: GraySource
+    blocks: Blocks
+    problem: Problem  # that of an image like this one
+    selection: Selection
+    counted: Counted
+
+    @property
+    def steps(self) -> Steps:
+        """The steps for `label_whole`."""
+        return Steps(self.make_job, self.finish)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments on which labels and table depend, as JSON."""
+        return {
+            "threshold": self.threshold,
+            "background": list(self.source.background),
+            "smoothing": list(self.source.widths),
+            "dark": self.source.dark,
+            **self.cleaning._asdict(),
+            "connectivity": self.problem.connectivity,
+            "selection": self.selection.described(),
+            "properties": list(self.counted.names),
+            "spacing": list(self.counted.spacing),
+            "picks": list(self.source.picks),
+            "stacked": self.source.stacked,
+            "blocks": list(self.blocks.sides),
+            "method": self.problem.method.name,
+        }
+
+    def make_job(self, saved: Saved, run: Run, progress: Progress) -> tuple[Job, Readable]:
+        """Find the threshold, and return the job and the pixels to label."""
+        source: Readable = self.source
+        level, mask = self._foreground(saved, run, progress)
+        if mask is None:
+            dark = self.source.dark
+            problem = partial(problem_of_gray, level=level, dark=dark, **self.how)
+        else:
+            problem = partial(problem_of_mask, **self.how)
+            source = MaskedSource(mask, self.source)
+        job = Job(
+            blocks=self.blocks,
+            problem=problem,
+            device=self.how["device"],
+            connectivity=self.problem.connectivity,
+            saved=saved,
+            depth=max(self.counted.halo, 1),
+            select=self.selection.select if self.selection.needed else None,
+            counted=self.counted,
+            attributes={"threshold": float(level.value) if isinstance(level, Level) else level},
+        )
+        return job, source
+
+    def finish(self, job: Job) -> Found:
+        """Make the table."""
+        import pandas as pd
+
+        counted = self.counted
+        counts = counted.merge(job.saved, self.blocks)
+        found = compute_columns(counts, counted.plan.columns, counted.spacing, "-")
+        return Found(pd.DataFrame(make_table(found, counted.names)), job.attributes)
+
+    def _foreground(self, saved: Saved, run: Run, progress: Progress) -> tuple[Any, Mask | None]:
+        """Return the threshold, and a mask of the foreground if comparing with it is not enough."""
+        mask: Mask | None = None
+        level: Any = self.threshold
+        dark, cleaning = self.source.dark, self.cleaning
+        stages = Stages(self.blocks, saved, run, progress)
+        if level == "local":
+            mask, level = self._local(run, progress), None
+        elif isinstance(level, tuple):
+            mask = stages.hysteresis(self.source, *level, dark=dark)
+        else:
+            level = self._level(saved.note(LEVEL), run, progress)
+            if cleaning.needed or self.source.background:
+                mask = FilteredMask(self.source, partial(compare, level=level, dark=dark))
+        if mask is not None:
+            for radii, opens in ((cleaning.closing, False), (cleaning.opening, True)):
+                if radii:
+                    reach = tuple(2 * math.ceil(radius) for radius in radii)  # dilated, eroded
+                    change = partial(close_or_open, radii=radii, opens=opens)
+                    mask = FilteredMask(mask, change, reach)
+            if isinstance(mask, FilteredMask) and self._slow:
+                mask = stages.stored(mask)
+            mask = stages.filled(mask) if cleaning.fill_holes else mask
+        return level, mask
+
+    @property
+    def _slow(self) -> bool:
+        """Whether a mask takes longer to compute than to write and to read."""
+        how = self.cleaning
+        return bool(self.source.background or how.block or how.closing or how.opening)
+
+    def _local(self, run: Run, progress: Progress) -> FilteredMask:
+        """Return the foreground by a local threshold."""
+        how = self.cleaning
+        local = partial(
+            compare_with_mean,
+            widths=tuple(widths_of_block(how.block)),
+            shift=how.offset,
+            dark=self.source.dark,
+            stacked=self.source.stacked,
+            constant=find_constant_images(self.blocks, self.source, run, progress),
+        )
+        reach = tuple(int(4 * width + 0.5) for width in local.keywords["widths"])
+        return FilteredMask(self.source, local, reach)
+
+    def _level(self, file: Path | None, run: Run, progress: Progress) -> Level:
+        """Return the threshold, which is computed once: a resumed run reads it."""
+        if not isinstance(self.threshold, str):
+            return Level(cast("float", self.threshold), False)
+        known = (file is not None and read_object(file)) or {}
+        value, constant = known.get("value"), known.get("constant")
+        if isinstance(value, (int, float)) and isinstance(constant, bool):
+            return Level(value, constant)
+        level = find_level(self.threshold, self.blocks, self.source, run, progress)
+        value = level.value.item() if hasattr(level.value, "item") else level.value
+        level = Level(value, bool(level.constant))
+        if file is not None:
+            with replacing(file) as unfinished:
+                unfinished.write_text(json.dumps(level._asdict()), "utf-8")
+        return level
 
 
 def segment_chunked(
@@ -191,51 +361,38 @@ def segment_chunked(
         default_properties(rank, steps, first) if properties is None else properties
     )
     counted = Counted(names, steps, first)
-    sides, halo = check_chunks(chunks, source), counted.halo(rank + first)
-    check_depth(sides, source.shape, halo, first)
-    rule = Thresholding(Level(0.0, False), bool(dark), connectivity, first, method, device)
-    problem = rule.problem(pretend(source))
+    sides = check_chunks(chunks, source)
+    check_depth(sides, source.shape, counted.halo, first)
+    how = {"connectivity": connectivity, "stacked": first, "method": method, "device": device}
+    problem = problem_of_gray(pretend(source), level=Level(0.0, False), dark=bool(dark), **how)
     path = check_out(out, base, resume=resume)
     work = Segmenting(
         threshold=level,
-        rule=rule,
+        how=how,
         cleaning=cleaning,
         source=source,
-        blocks=Blocks(source.shape, sides),
-        connectivity=problem.connectivity,
+        blocks=Blocks(source.shape, sides, first),
+        problem=problem,
         selection=selection,
         counted=counted,
-        depth=max(halo, 1),
     )
     described = ome_labels(picked, source.shape, path)
-    target = Target(
-        path,
-        stored_chunks(source, sides),
-        resume,
-        work.arguments(problem),
-        described,
-        check_shards(shards, source, sides, described),
-    )
+    pieces, stored = check_shards(shards, source, sides, described), stored_chunks(source, sides)
+    target = Target(path, stored, resume, work.arguments, described, pieces)
     made = label_whole(work.steps, source, target, Engine(scheduler, workers), progress)
+    used = made.found.attributes["threshold"]  # a list if it was read from JSON
     return Segmentation(
         labels=made.labels,
         table=made.found.table,
-        threshold=_pair(made.found.told["threshold"]),
+        threshold=tuple(used) if isinstance(used, list) else used,
         num=made.num,
         connectivity=problem.connectivity,
         spacing=steps,
         method=problem.method.name,
         device=problem.device,
-        in_pixels=_in_pixels(radii, rank + first, sigma, block_size, sizes, lengths),
+        in_pixels=in_pixels(rank + first, sigma, block_size, None, *sizes, **lengths)
+        | radii.in_pixels(first),
     )
-
-
-def _in_pixels(
-    radii: Radii, axes: int, sigma: Any, block_size: Any, sizes: Any, lengths: Any
-) -> dict[str, Any]:
-    """Return the lengths and sizes that were used, as `segment` does."""
-    found = in_pixels(axes, sigma, block_size, None, *sizes, **lengths)
-    return found | radii.in_pixels(lengths["stacked"])
 
 
 def _block(
@@ -246,8 +403,3 @@ def _block(
         return tuple(check_block(size, axes, **lengths)), check_number("offset", offset)
     reject_unused(threshold, block_size=(size, None), offset=(offset, 0.0))
     return (), 0.0
-
-
-def _pair(threshold: Any) -> Any:
-    """Return a threshold in the form of `segment`, also if it was read from JSON."""
-    return tuple(threshold) if isinstance(threshold, list) else threshold

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from functools import cached_property, lru_cache, partial
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from equilabel.arguments import check_path
 from equilabel.storage.files import refuse_url
 from equilabel.storage.ome_zarr import find_image
+from equilabel.storage.zarr_arrays import open_zarr, undecoded
 
-from .dask_source import DaskSource
-from .zarr_source import Opened, PathOpener, ZarrSource, folder_of
+from .blocks import Blocks
+from .checkpoints import checksum, new_token
+from .zarr_parts import read_part
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from equilabel.array_types import HostArray
 
-    from .loading import Load
-
     Slices = tuple[slice, ...]
+
+
+class Gray(NamedTuple):
+    """Pixels of a block."""
+
+    pixels: HostArray  # to compare with a threshold
+    values: HostArray | None  # intensities, channels last; None if they were not read
+
+
+if TYPE_CHECKING:
+    Load = Callable[[], HostArray | Gray]  # reads a part of an image or of a mask
 
 
 class Readable(Protocol):
@@ -28,50 +43,29 @@ class Readable(Protocol):
 
     def loader(self, part: Slices) -> Load:
         """Return a function that reads a part; it can be sent to another process."""
-        ...
 
 
-class Source(Protocol):
+class Source(Readable, Protocol):
     """An image that is read in parts."""
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Length of each axis."""
-        ...
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the pixels."""
-        ...
 
     @property
     def stored(self) -> tuple[int, ...] | None:
         """Sides of the chunks in which it is stored, or None."""
-        ...
 
     @property
     def kind(self) -> str:
         """What a caller passed and gets back: "numpy", "dask", "zarr" or "path"."""
-        ...
-
-    def loader(self, part: Slices) -> Load:
-        """Return a function that reads a part; it can be sent to another process."""
-        ...
 
     def identity(self) -> dict[str, Any]:
         """Return a description that changes with the image, as far as known without reading it."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class MemoryPart:
-    """A part of a NumPy array."""
-
-    pixels: HostArray
-
-    def __call__(self) -> HostArray:
-        """Return the part."""
-        return self.pixels
 
 
 class MemorySource:
@@ -82,9 +76,9 @@ class MemorySource:
     def __init__(self, array: HostArray) -> None:
         self._array, self.shape, self.dtype = array, array.shape, array.dtype
 
-    def loader(self, part: Slices) -> MemoryPart:
-        """Return a view of a part."""
-        return MemoryPart(self._array[part])
+    def loader(self, part: Slices) -> Callable[[], HostArray]:
+        """Return a loader of a part."""
+        return partial(_given, self._array[part])
 
     def overlaps(self, array: HostArray) -> bool:
         """Return whether an array may share memory with it."""
@@ -92,8 +86,6 @@ class MemorySource:
 
     def identity(self) -> dict[str, Any]:
         """Return a checksum of all pixels."""
-        from .arrayfiles import checksum
-
         return {"checksum": checksum(self._array)}
 
 
@@ -109,8 +101,7 @@ def open_source(image: Any) -> Source:
     if isinstance(image, np.ndarray):
         return MemorySource(image)
     if is_array(image):
-        path = folder_of(image)
-        return ZarrSource(PathOpener(path) if path else Opened(image), "zarr", path)
+        return ZarrSource(image, "zarr")
     message = (
         "label_image must be an array of NumPy, Dask or Zarr, or the path of a Zarr, OME-Zarr or "
         f"TIFF; got {type(image).__name__}. Convert it, for instance with dask.array.from_array."
@@ -131,7 +122,7 @@ def _open_path(path: Path) -> ZarrSource:
     where = str(path.resolve())
     if not path.is_file():
         where = str(find_image(path).path.resolve())
-    return ZarrSource(PathOpener(where), "path", where)
+    return ZarrSource(where, "path")
 
 
 def _known(array: Any) -> Any:
@@ -143,3 +134,128 @@ def _known(array: Any) -> Any:
         )
         raise ValueError(message)
     return array
+
+
+class DaskSource:
+    """A Dask array of which each block is computed separately, when it is needed."""
+
+    kind = "dask"
+
+    def __init__(self, array: Any) -> None:
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+
+    @property
+    def stored(self) -> tuple[int, ...]:
+        """Sides of the largest chunk."""
+        return tuple(max(sides) for sides in self.array.chunks)
+
+    @cached_property
+    def _graph(self) -> dict[Any, Any]:
+        """All tasks, fused once for all blocks."""
+        from dask.array.optimization import optimize
+        from dask.core import flatten
+
+        array = self.array
+        return dict(optimize(array.__dask_graph__(), list(flatten(array.__dask_keys__()))))
+
+    @cached_property
+    def _starts(self) -> list[dict[tuple[int, int], int]]:
+        """For each axis, the number of each chunk by its begin and end."""
+        found = []
+        for sides in self.array.chunks:
+            ends = np.cumsum((0, *sides)).tolist()
+            found.append({(a, b): i for i, (a, b) in enumerate(pairwise(ends))})
+        return found
+
+    def loader(self, part: Slices) -> Callable[[], HostArray]:
+        """Return the tasks of a part, which is one chunk in most cases."""
+        from dask.optimization import cull
+
+        pairs = zip(self._starts, part, strict=True)
+        place = [starts.get((one.start, one.stop)) for starts, one in pairs]
+        if None not in place:
+            key = (self.array.name, *place)
+            return partial(_compute, cull(self._graph, [key])[0], key)
+        some = self.array[part]
+        source = DaskSource(some.rechunk(some.shape))
+        return partial(_compute, source._graph, (source.array.name, *(0,) * some.ndim))
+
+    def identity(self) -> dict[str, Any]:
+        """Return the name of the array, which Dask derives from its input."""
+        return {"name": self.array.name}
+
+
+def _compute(graph: Any, key: Any) -> HostArray:
+    """Compute a part of a Dask array in this thread."""
+    from dask.local import get_sync
+
+    return np.asarray(get_sync(graph, key))
+
+
+class ZarrSource:
+    """A Zarr array, which may be a view of a TIFF."""
+
+    def __init__(self, image: Any, kind: str) -> None:
+        """Take a path, or an array; one on a disk is opened again in each process."""
+        self._path, self.kind = image if isinstance(image, str) else folder_of(image), kind
+        self._open: Callable[[], Any] = partial(_given, image)
+        if self._path is not None:
+            self._open = partial(_open, self._path, new_token())
+        self.array = self._open()
+        self.shape, self.dtype = tuple(self.array.shape), np.dtype(self.array.dtype)
+        self.stored = tuple(getattr(self.array, "shards", None) or self.array.chunks)
+
+    def loader(self, part: Slices) -> Callable[[], HostArray]:
+        """Return a loader of a part for any process."""
+        return partial(_read, self._open, part)
+
+    def identity(self) -> dict[str, Any]:
+        """Return the metadata of the array, and a hash of names, sizes and times of its files.
+
+        For an array in memory, checksums of its chunks.
+        """
+        if self._path is None:
+            if type(self.array.store).__name__ == "MemoryStore":  # its name is a memory address
+                blocks = Blocks(self.shape, self.stored)
+                return {"checksums": [checksum(self.loader(part)()) for part in blocks.parts()]}
+            return {"store": str(self.array.store)}
+        return {"files": _digest(Path(self._path))}
+
+
+def _given(array: Any) -> Any:
+    """Return an array that is already open."""
+    return array
+
+
+def _read(opener: Callable[[], Any], part: Slices) -> HostArray:
+    """Read and decode a part of a Zarr array."""
+    try:
+        return read_part(opener(), part)
+    except Exception as error:  # each codec raises its own errors
+        raise undecoded(error, part) from error
+
+
+@lru_cache(16)
+def _open(path: str, token: str) -> Any:
+    """Open a Zarr or a TIFF once for each run: it may change between runs, which `token` tells."""
+    from equilabel.storage.lazy import open_lazily
+
+    return open_lazily(path) if Path(path).is_file() else open_zarr(path)
+
+
+def folder_of(array: Any) -> str | None:
+    """Return the folder of a Zarr array, or None if it is not on a disk."""
+    root = getattr(array.store, "root", None)
+    if root is None or type(array.store).__name__ != "LocalStore":
+        return None
+    return str(Path(root, array.path).resolve())
+
+
+def _digest(path: Path) -> str:
+    """Return a hash of names, sizes and times of the files of an image."""
+    found = hashlib.sha256()
+    files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
+    for file in files:
+        state = file.stat()
+        found.update(f"{file.relative_to(path)}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
+    return found.hexdigest()

@@ -1,8 +1,9 @@
-"""Tasks for one block: label it, compare it with its neighbors, write its final labels."""
+"""Steps of a run: label blocks, compare them, number components, write labels."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -21,15 +22,12 @@ from equilabel.labeling import solve
 from equilabel.measuring import Request
 from equilabel.measuring.plan import make_plan
 
-from .arrayfiles import checksum
-from .block_runs import BlockRuns
-from .checkpoints import Faces, Part
-from .face_cache import FACES
-from .faces import cut_faces, pairs_across
-from .outputs import copy_past_caches
+from .checkpoints import Faces, Part, checksum
+from .merging import FACES, cut_faces, number_components, pairs_across
+from .outputs import BlockRuns, copy_past_caches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -37,10 +35,35 @@ if TYPE_CHECKING:
     from equilabel.labeling.problem import Problem
 
     from .blocks import Blocks
+    from .channels import GrayPart
     from .checkpoints import Saved
-    from .job import Job
-    from .loading import Gray, GrayLoad, Load
-    from .outputs import Output
+    from .engine import Run
+    from .outputs import HeldLabels, Kept, Output
+    from .sources import Gray, Load, Readable
+    from .tables import Counted
+
+
+@dataclass(frozen=True)
+class Job:
+    """Parameters of a run that are the same for all blocks of an image."""
+
+    blocks: Blocks
+    problem: Callable[[Array], Problem]  # makes the problem for `solve` from pixels
+    device: str  # as for `label`
+    connectivity: int
+    saved: Saved
+    turned: bool = False  # numbered column by column, as scikit-image numbers shape (M, N, 1)
+    depth: int = 1  # layers of labels that are stored at the ends of blocks
+    select: Callable[..., NDArray[np.bool_]] | None = None
+    """Returns which components are kept by size or position, as for `number_components`."""
+    counted: Counted | None = None
+    kept: Kept | None = None  # keeps labels of blocks, or their runs, from labeling to writing
+    held: HeldLabels | None = None  # keeps them on GPUs, if there is room
+    marked: Callable[[HostArray], HostArray] | None = None
+    """Returns which pixels are counted for selecting components, instead of all."""
+    painted: Callable[[HostArray, HostArray], HostArray] | None = None
+    """Returns what is written, from the pixels and the final labels of a block."""
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # stored with the labels, as JSON
 
 
 class ChangedInputError(RuntimeError):
@@ -53,15 +76,15 @@ def label_block(job: Job, block: int, load: Load) -> tuple[int, int]:
     origin = np.array(job.blocks.origin(block), np.int64)
     values = np.empty(0, pixels.dtype)
     known = checksum(pixels) if job.kept is None else 0
-    staged = stage_block(pixels, job.rule.device)
-    with own_gpu(job.rule.device):
+    staged = stage_block(pixels, job.device)
+    with own_gpu(job.device):
         problem = _problem(job, staged)
         labels, firsts, flat, sizes = _components(job, problem, pixels, origin)
         if problem.foreground.values:
-            values = _values(problem.image, flat)
+            at = send_block(flat) if is_on_cuda(problem.image) else flat
+            values = fetch_block(problem.image.reshape(-1)[at]).copy()
         stays = job.held is not None and job.held.keep(block, labels, len(firsts))
-        layers = (job.periodic, job.stacked, job.depth, len(firsts))
-        ends = cut_faces(labels, job.blocks, block, *layers)
+        ends = cut_faces(labels, job.blocks, block, job.depth, len(firsts))
         if job.kept is not None and not stays:
             here = labels if isinstance(labels, BlockRuns) else fetch_block(labels)
             job.kept.keep(block, job.blocks.slices(block), here)
@@ -71,13 +94,6 @@ def label_block(job: Job, block: int, load: Load) -> tuple[int, int]:
     return block, len(firsts)
 
 
-def _values(image: Array, flat: NDArray[np.int64]) -> HostArray:
-    """Return copies of the values of some elements, given by flat indices."""
-    there = send_block(flat) if is_on_cuda(image) else flat
-    found: HostArray = fetch_block(image.reshape(-1)[there])
-    return found.copy()
-
-
 def _parted(read: HostArray | Gray) -> tuple[HostArray, HostArray | None]:
     """Return pixels to label, and intensities to measure if they were read."""
     return read if isinstance(read, tuple) else (read, None)
@@ -85,7 +101,7 @@ def _parted(read: HostArray | Gray) -> tuple[HostArray, HostArray | None]:
 
 def _problem(job: Job, staged: Any) -> Problem:
     """Return the problem for `solve`, on the GPU of this worker if the job is for GPUs."""
-    return job.rule.problem(send_block(staged) if job.rule.device.startswith("cuda") else staged)
+    return job.problem(send_block(staged) if job.device.startswith("cuda") else staged)
 
 
 def _components(
@@ -101,7 +117,7 @@ def _components(
     if job.turned:
         labels = fetch(solve(problem).labels)
         return labels, *_turned_firsts(job, labels, origin), none
-    if not (job.sized or problem.numbered_by_columns):
+    if not (job.select or problem.numbered_by_columns):
         labels, count, *_, runs = solve(problem, counted=True, painted=painted)
         if runs is not None:
             kept = BlockRuns.of(runs, shape, count)
@@ -109,15 +125,16 @@ def _components(
             return kept, _in_image(flat, shape, origin, job.blocks.shape), flat, none
         flat = _list_firsts(labels, count)
         return labels, _in_image(flat, shape, origin, job.blocks.shape), flat, none
-    plan = make_plan(("num_pixels",), (), axes, job.stacked, True, first=True)
-    found = solve(problem, Request(plan, None, (1.0,) * (axes - job.stacked)), counted=True)
+    stacked = job.blocks.stacked
+    plan = make_plan(("num_pixels",), (), axes, stacked, True, first=True)
+    found = solve(problem, Request(plan, None, (1.0,) * (axes - stacked)), counted=True)
     labels, counts = found.labels, found.counts
     firsts = _in_image(counts.first_pixels, shape, origin, job.blocks.shape)
-    if not job.sized:
+    if job.select is None:
         return labels, firsts, counts.first_pixels, none
     numbers = counts.pixels
     if job.marked is not None:
-        inside = labels[np.asarray(job.marked.apply(pixels, 0), like=labels)]
+        inside = labels[np.asarray(job.marked(pixels), like=labels)]
         numbers = fetch(np.bincount(inside, minlength=len(numbers) + 1))[1:]
     spans = (numbers[:, None], counts.begins + origin, counts.ends + origin)
     return labels, firsts, counts.first_pixels, np.concatenate(spans, axis=1)
@@ -170,9 +187,7 @@ def compare_blocks(job: Job, some: Sequence[int]) -> list[tuple[int, int, NDArra
     faces_of = FACES.reader(job.saved)
     found = []
     for block in some:
-        pairs = pairs_across(
-            block, job.blocks, faces_of, job.connectivity, job.stacked, job.periodic
-        )
+        pairs = pairs_across(block, job.blocks, faces_of, job.connectivity)
         found += [(block, other, both) for other, both in pairs]
     return found
 
@@ -185,7 +200,7 @@ def write_block(job: Job, block: int, load: Load, output: Output) -> int:
     counts: Sequence[HostArray] = ()
     held = None if job.held is None else job.held.take(block)
     if held is not None:
-        with own_gpu(job.rule.device, held):
+        with own_gpu(job.device, held):
             counts = _count(job, block, held, None, load)
             final = _renumbered(held, numbers, output, part)
         return _store(job, block, output, final, counts)
@@ -202,8 +217,8 @@ def write_block(job: Job, block: int, load: Load, output: Output) -> int:
             f"{part} than before. Remove what was begun, and run again."
         )
         raise ChangedInputError(message)
-    staged = stage_block(pixels, job.rule.device)
-    with own_gpu(job.rule.device):
+    staged = stage_block(pixels, job.device)
+    with own_gpu(job.device):
         labels = solve(_problem(job, staged)).labels
         counts = _count(job, block, labels, values, load)
         final = _renumbered(labels, numbers, output, part)
@@ -231,12 +246,12 @@ def _count(
     """Count a block if something is measured; intensities are read if they were not."""
     if job.counted is None:
         return ()
-    if values is None and job.counted.uses_values(labels.ndim):
-        values = cast("GrayLoad", load).values()
+    if values is None and job.counted.intensity:
+        values = cast("GrayPart", load).values()
     labels = fetch(labels)
     if labels.itemsize < 4:
         labels = labels.astype(np.int32)
-    return job.counted.count(job, block, labels, values, FACES.reader(job.saved))
+    return job.counted.count(job.saved, job.blocks, block, labels, values)
 
 
 def _renumbered(
@@ -272,13 +287,112 @@ def write_mask(
     return block
 
 
-def is_written(saved: Saved, blocks: Blocks, block: int, output: Output) -> bool:
-    """Return whether the final labels of a block exist as they were written."""
+def check_block(saved: Saved, blocks: Blocks, block: int, output: Output) -> tuple[int, bool]:
+    """Return the number of a block, and whether its final labels exist as they were written."""
     try:
         known = saved.done(block)[0]
     except OSError:
-        return False
+        return block, False
     try:
-        return bool(checksum(output.read(blocks.slices(block))) == int(known[0]))
+        return block, checksum(output.read(blocks.slices(block))) == int(known[0])
     except Exception:
-        return False
+        return block, False
+
+
+# ---- All blocks of an image
+
+TOGETHER = 32  # most blocks that are compared in one task
+TASKS = 12  # of comparing, if there are enough blocks: more would wait for Python's lock
+
+
+class Progress(NamedTuple):
+    """Reports the progress of a run to the caller."""
+
+    report: Callable[[str, int, int], None] | None
+
+    def over(self, step: str, done: int, total: int, results: Iterable[Any]) -> Iterator[Any]:
+        """Yield the results of a step; report its begin, and one more block after each result."""
+        self.notify(step, done, total)
+        for number, result in enumerate(results, done + 1):
+            yield result
+            self.notify(step, number, total)
+
+    def notify(self, *news: Any) -> None:
+        """Report a step, blocks done, and all blocks."""
+        if self.report is not None:
+            self.report(*news)
+
+
+def number_blocks(job: Job, source: Readable, run: Run, progress: Progress) -> int:
+    """Label all blocks that are not labeled yet, and number the components of the whole image.
+
+    Returns the number of labels. `run` is that of a started `Engine`.
+    """
+    blocks, saved = job.blocks, job.saved
+    ready = [block for block in range(blocks.number) if saved.has_part(block)]
+    counts = np.zeros(blocks.number, np.int64)
+    for block in ready:
+        counts[block] = len(saved.part(block).firsts)
+    rest = sorted(set(range(blocks.number)) - set(ready))
+    tasks = ((job, block, source.loader(blocks.slices(block))) for block in rest)
+    results = run(label_block, tasks)
+    for block, count in progress.over("label", len(ready), blocks.number, results):
+        counts[block] = count
+    offsets = np.zeros(blocks.number + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    pairs = _compare(job, run, progress)
+    device = "cpu" if job.held is None else job.device
+    labels, count = number_components(saved, offsets, pairs, job.select, device)
+    saved.save_numbers(labels, offsets)
+    return count
+
+
+def _compare(
+    job: Job, run: Run, progress: Progress
+) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+    """Yield the pairs of components of all blocks that touch, in any order."""
+    total = job.blocks.number
+    if total == 1 and not any(job.blocks.periodic):
+        return
+    some_blocks = min(TOGETHER, -(-total // TASKS))
+    starts = range(0, total, some_blocks)
+    groups = [range(start, min(start + some_blocks, total)) for start in starts]
+    results = run(compare_blocks, ((job, group) for group in groups))
+    for found in progress.over("merge", 0, len(groups), results):
+        yield from found
+
+
+def write_blocks(
+    job: Job, source: Readable, output: Output, run: Run, progress: Progress, *, fresh: bool
+) -> None:
+    """Write the final labels of all blocks that are not written yet; if `fresh`, of all blocks."""
+    blocks = job.blocks
+    rest = list(range(blocks.number)) if fresh else _unwritten(job.saved, blocks, output, run)
+    tasks = ((job, block, source.loader(blocks.slices(block)), output) for block in rest)
+    done = blocks.number - len(rest)
+    for _ in progress.over("write", done, blocks.number, run(write_block, tasks)):
+        pass
+    FACES.clear()
+
+
+def write_masks(
+    saved: Saved,
+    blocks: Blocks,
+    source: Readable,
+    output: Output,
+    run: Run,
+    progress: Progress,
+) -> None:
+    """Compute and write the masks of all blocks that are not written yet."""
+    rest = _unwritten(saved, blocks, output, run)
+    parts = ((block, source.loader(blocks.slices(block))) for block in rest)
+    results = run(write_mask, ((saved, blocks, *part, output) for part in parts))
+    for _ in progress.over("write", blocks.number - len(rest), blocks.number, results):
+        pass
+
+
+def _unwritten(saved: Saved, blocks: Blocks, output: Output, run: Run) -> list[int]:
+    """List the blocks that are not written, or have changed since."""
+    known = [block for block in range(blocks.number) if saved.has_done(block)]
+    intact = run(check_block, ((saved, blocks, block, output) for block in known))
+    return sorted(set(range(blocks.number)) - {block for block, whole in intact if whole})

@@ -1,16 +1,92 @@
-"""Images and labels in chunks as Dask arrays for a viewer."""
+"""Images and labels on disk, read on demand: for the command line and for a viewer."""
 
 from __future__ import annotations
 
+import os
+import sys
+from math import prod
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from equilabel.storage.ome_zarr import find_image
 
-from .blocks import large_sides, sides_within
-from .workfolder import OtherRunError
+from .blocks import Blocks, large_sides, sides_within
+from .channels import GraySource, pick_axes
+from .checkpoints import OtherRunError
+from .results import open_labels
+from .sources import open_source
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    import numpy.typing as npt
+
+    from equilabel.array_types import HostArray
+
+
+class LazyImage:
+    """One channel of an OME-Zarr or a TIFF; indexing reads it.
+
+    Arguments as for `segment_chunked`.
+    """
+
+    def __init__(
+        self, path: Path, stacked: bool | None, channel_axis: int | None, channel: int | None
+    ) -> None:
+        base = open_source(path)
+        picked = pick_axes(path, base, stacked, channel_axis, channel, None, None)
+        widths = (0.0,) * sum(pick is None for pick in picked.picks)
+        self._source = GraySource(base, picked.picks, picked.channel_axis, widths)
+        self.shape = self._source.shape
+        self.ndim, self.size = len(self.shape), prod(self.shape)
+
+    def __getitem__(self, wanted: tuple[int | slice, ...]) -> HostArray:
+        """Read a part; axes without an index are read as a whole."""
+        padded = (*wanted, *(slice(None),) * (self.ndim - len(wanted)))
+        part = tuple(
+            slice(*one.indices(length)) if isinstance(one, slice) else slice(one, one + 1)
+            for one, length in zip(padded, self.shape, strict=True)
+        )
+        values = self._source.loader(part).values()
+        axis = self._source.channel_axis
+        if axis is not None:
+            values = values[..., self._source.picks[axis]]
+        return values[tuple(slice(None) if isinstance(one, slice) else 0 for one in padded)]
+
+    def sides_within(self, elements: int) -> tuple[tuple[int, ...], int]:
+        """Return the sides of blocks, and how many to label at once.
+
+        All blocks that are labeled at once have up to `elements` elements, or one has a single
+        chunk.
+        """
+        return sides_within(self.shape, self._source.stored or self.shape, elements)
+
+    def parts(self, sides: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
+        """Yield the part of each block."""
+        return Blocks(self.shape, sides).parts()
+
+    def labels_at(self, stored: Path) -> Any:
+        """Open labels of this image written by `segment_chunked`; indexing reads them."""
+        return open_labels(stored)
+
+    def flatten(
+        self, stored: Path, flat: Path, dtype: npt.DTypeLike, sides: tuple[int, ...]
+    ) -> HostArray:
+        """Copy labels of `segment_chunked` from a Zarr to a new memory-mapped file in C order.
+
+        `dtype` must hold all labels; `sides` are those of the parts that are copied at once.
+        """
+        array = self.labels_at(stored)
+        with flat.open("xb") as file:
+            if sys.platform == "linux":  # a full disk kills a process that writes to a mapped file
+                os.posix_fallocate(file.fileno(), 0, self.size * np.dtype(dtype).itemsize)
+        labels = np.memmap(flat, dtype, "r+", shape=self.shape)
+        for part in self.parts(sides):
+            labels[part] = array[part]
+        return labels
+
 
 __all__ = ["OtherRunError", "as_dask", "blocks_within", "open_levels"]
 

@@ -18,7 +18,7 @@ from .workers import is_to_be_repeated, tried_twice
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
 
-    from equilabel.chunked.cluster import Cluster
+    from equilabel.chunked.engine import Cluster
 
     from .one import Job
     from .options import Options
@@ -67,7 +67,7 @@ def label_on_cluster(
     not see the files, or the options cannot be used; LostSchedulerError if the scheduler is lost
     later: the images that were yielded are done.
     """
-    from equilabel.chunked.cluster import LostSchedulerError, connected
+    from equilabel.chunked.engine import LostSchedulerError, connected
 
     if not jobs:
         begin()

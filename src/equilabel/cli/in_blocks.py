@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from equilabel.array_types import HostArray
-    from equilabel.chunked.lazy_image import LazyImage
+    from equilabel.chunked.viewing import LazyImage
     from equilabel.storage.headers import Header
 
     from .chunk_axes import Axes
@@ -151,7 +151,7 @@ def _origin(path: Path) -> dict[str, float]:
 
 def _open(path: Path, axes: Axes) -> LazyImage:
     """Open the channel of an image that is labeled."""
-    from equilabel.chunked.lazy_image import LazyImage
+    from equilabel.chunked.viewing import LazyImage
 
     given = axes.arguments
     names = ("stacked", "channel_axis", "channel")

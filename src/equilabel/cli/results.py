@@ -87,7 +87,7 @@ def _write_labels(path: Path, made: Made, options: Options, *, interval: float |
     """Write labels with their axes and pixel size, in the format of --labels-format."""
     known: Any = {"axes": made.axes, "spacing": made.spacing, "unit": made.unit}
     if options.labels_format == OME_ZARR:
-        from equilabel.chunked.label_store import write_store
+        from equilabel.chunked.ome_labels import write_store
 
         found: Any = {"most": int(made.result.num), "table": made.result.table}
         write_store(path, made.labels, **known, interval=interval, origin=made.origin, **found)

@@ -1,0 +1,224 @@
+"""Counts of blocks for the table, and selection of objects by merged sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from equilabel.measuring import Counts, count_part
+from equilabel.measuring.counts import Values
+from equilabel.measuring.layout import Layout
+from equilabel.measuring.plan import make_plan
+from equilabel.segmentation.selection import select_components
+
+from .merging import FACES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import HostArray
+    from equilabel.measuring.plan import Plan
+
+    from .blocks import Blocks
+    from .checkpoints import Saved
+
+
+OPTIONAL = ("squares", "deviations")
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Properties to count in each block."""
+
+    names: tuple[str, ...]  # of properties whose counts add up
+    spacing: tuple[float, ...]
+    stacked: bool
+
+    @property
+    def plan(self) -> Plan:
+        """What to count for these properties."""
+        axes, even = len(self.spacing) + self.stacked, len(set(self.spacing)) < 2
+        return make_plan(self.names, (), axes, self.stacked, even, first=True)
+
+    @property
+    def halo(self) -> int:
+        """How many layers of other blocks are read around a block."""
+        layout = self.plan.layout
+        return 0 if layout.compared == "none" else 1 + (layout.outline != "none")
+
+    @property
+    def intensity(self) -> bool:
+        """Whether intensities are measured."""
+        return bool(self.plan.intensity)
+
+    def count(
+        self,
+        saved: Saved,
+        blocks: Blocks,
+        block: int,
+        labels: HostArray,
+        values: HostArray | None,
+    ) -> list[HostArray]:
+        """Count a block; return its counts as arrays to be stored.
+
+        `labels` are those of the block alone, before merging.
+        """
+        axes = labels.ndim
+        numbers = saved.numbers(block)
+        halos = [self.halo * (axis >= self.stacked) for axis in range(axes)]
+        spans = list(zip(halos, blocks.slices(block), blocks.shape, strict=True))
+        low = [min(halo, part.start) for halo, part, _ in spans]
+        high = [min(halo, length - part.stop) for halo, part, length in spans]
+        around = self._surroundings(saved, blocks, block, low) if any(halos) else []
+        known = [np.unique(final) for _, final, _ in around]
+        all_known = np.unique(np.concatenate([numbers, *known]))
+        all_known = all_known[all_known > 0].astype(np.int64)
+        sides = [a + b + c for a, b, c in zip(low, labels.shape, high, strict=True)]
+        # A block has few labels: they are numbered from 1 for counting.
+        table = _compact(np.append(numbers.dtype.type(0), numbers), all_known)
+        box = [(start, start + side) for start, side in zip(low, labels.shape, strict=True)]
+        inner = tuple(slice(*span) for span in box)
+        piece = np.zeros(sides, np.int32)
+        piece[inner] = table[labels]
+        for part, final, local in around:
+            piece[part] = _compact(final, all_known)[local]
+        gray = None
+        if values is not None and self.intensity:
+            gray = values  # may be memory of the store or of the caller: read only
+            if around:
+                gray = np.zeros((*sides, *values.shape[axes:]), values.dtype)
+                gray[inner] = values
+        counts = count_part(
+            piece,
+            gray,
+            self.names,
+            box=box,
+            origin=[a - b for a, b in zip(blocks.origin(block), low, strict=True)],
+            shape=blocks.shape,
+            spacing=self.spacing,
+            stacked=self.stacked,
+        )
+        return pack(replace(counts, labels=all_known[counts.labels - 1]))
+
+    def merge(self, saved: Saved, blocks: Blocks) -> Counts:
+        """Add up the counts of all blocks, always in the same order."""
+        layout = self.plan.layout
+        waiting: list[tuple[int, Counts]] = []  # sums over 1, 2, 4, ... blocks
+        for block in range(blocks.number):
+            total, size = unpack(saved.done(block)[1:], layout, blocks.shape), 1
+            while waiting and waiting[-1][0] == size:
+                total, size = waiting.pop()[1].merge(total), 2 * size
+            waiting.append((size, total))
+        total = waiting.pop()[1]
+        while waiting:
+            total = waiting.pop()[1].merge(total)
+        return total
+
+    def _surroundings(
+        self, saved: Saved, blocks: Blocks, block: int, low: list[int]
+    ) -> list[tuple[tuple[slice, ...], HostArray, HostArray]]:
+        """List the parts of the halo of a block: their slices, final labels and local labels.
+
+        Slices are positions in the block with its halo, which has `low` layers before the block.
+        Final labels, (N + 1,), are those of local labels 0 to N of the neighboring block.
+        """
+        shape = [part.stop - part.start for part in blocks.slices(block)]
+        halo, faces_of = self.halo, FACES.reader(saved)
+        found = []
+        for step in blocks.steps_around():
+            other = blocks.neighbor(block, step)
+            if other is None:
+                continue
+            faces, place = faces_of(other), []
+            axis = next(one for one, move in enumerate(step) if move)
+            local = faces.lows[axis] if step[axis] > 0 else faces.highs[axis]
+            for one, move in enumerate(step):
+                if move:
+                    near = slice(0, halo) if move > 0 else slice(-halo, None)
+                    local = local[(*(slice(None),) * one, near)]
+                start = low[one] + shape[one] if move > 0 else low[one] * (not move)
+                place.append(slice(start, start + local.shape[one]))
+            final = np.zeros(1, np.int64)
+            if local.any():
+                numbers = saved.numbers(other)
+                final = np.zeros(len(numbers) + 1, np.int64)
+                there = np.unique(local)
+                there = there[there > 0]
+                final[there] = numbers[there - 1]
+            found.append((tuple(place), final, local))
+        return found
+
+
+def _compact(final: HostArray, known: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Replace labels by their positions among the known ones, from 1; 0 stays 0."""
+    places = np.searchsorted(known, final) + 1
+    return np.where(final > 0, places, 0).astype(np.int32)
+
+
+def pack(counts: Counts) -> list[HostArray]:
+    """Return counts as a list of arrays; missing ones are empty."""
+    none = np.empty(0)
+    values = counts.values
+    single = np.array([counts.single, values is not None, counts.high is not None])
+    arrays = [single, counts.labels, counts.table, none if counts.high is None else counts.high]
+    if values is not None:
+        arrays += [values.sums, values.lows, values.highs]
+        more = [getattr(values, name) for name in OPTIONAL]
+        arrays += [none if one is None else one for one in more]
+        arrays.append(np.array([one is not None for one in more]))
+    return arrays
+
+
+def unpack(arrays: Sequence[HostArray], layout: Any, shape: tuple[int, ...]) -> Counts:
+    """Return the counts that `pack` converted to arrays."""
+    (single, valued, wide), labels, table, high, *rest = arrays
+    values = None
+    if valued:
+        sums, lows, highs, *more, there = rest
+        known = [one if has else None for one, has in zip(more, there, strict=True)]
+        values = Values(sums, lows, highs, *known)
+    return Counts(
+        labels,
+        np.asfortranarray(table),
+        layout,
+        shape,
+        bool(single),
+        values,
+        high if wide else None,
+    )
+
+
+class Selection(NamedTuple):
+    """Criteria for the objects that are kept."""
+
+    shape: tuple[int, ...]  # of the image
+    stacked: bool
+    min_size: float  # in pixels
+    max_size: float | None
+    exclude_border: bool
+
+    @property
+    def needed(self) -> bool:
+        """Whether any object may be dropped."""
+        return self.min_size > 1 or self.max_size is not None or self.exclude_border
+
+    def described(self) -> list[Any]:
+        """Return the criteria as JSON."""
+        return [float(self.min_size), self.max_size, bool(self.exclude_border)]
+
+    def select(
+        self, pixels: NDArray[np.int64], begins: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Return which objects are kept, from their pixels, first and last + 1 coordinates."""
+        layout = Layout(len(self.shape), self.stacked)
+        table = np.zeros((len(pixels), layout.width), np.int64)
+        table[:, 0] = pixels
+        table[:, layout["lows"]] = np.array(self.shape) - begins
+        table[:, layout["highs"]] = ends
+        counts = Counts(np.arange(1, len(pixels) + 1), table, layout, self.shape)
+        limits: Any = {"min_size": self.min_size, "max_size": self.max_size}
+        return select_components(counts, **limits, exclude_border=self.exclude_border)
