@@ -13,7 +13,7 @@ from equilabel.booleans import normalize_bools
 from equilabel.devices import is_on_cuda, passes, resolve
 
 from .checks import check_columns
-from .device_table import is_fused, room_for, steps_of
+from .device_table import room_for, share_of
 from .request import make_request
 
 if TYPE_CHECKING:
@@ -96,18 +96,16 @@ def _prepare(
     request = make_request(
         wanted, values, shape, None, stacked=stacked, separator=separator, columns_on=place
     )
-    found = steps_of(request, device) if is_fused(request, shape, device) else None
-    if found is None:
+    share = share_of(request, shape, device)
+    if share is None or share.rest is not None:
         return None
-    names, formulas = found
-    flat = tuple(part for _, parts in names for part in parts)
-    if len(set(flat)) < len(flat):  # the separator made two names equal
+    names = tuple(part for _, parts in share.names for part in parts)
+    if len(set(names)) < len(names):  # the separator made two names equal
         return None
     kind, room = room_for(labels, device)
-    plan = request.plan
-    gray = values.dtype if plan.needs_pixels else None
+    layout, gray = request.plan.layout, values.dtype if request.plan.needs_pixels else None
     kernels = passes("measuring.table_at_once", "cuda")
-    spec = kernels.TableSpec(plan.layout, formulas, gray, kind, room, place == "host", flat)
+    spec = kernels.TableSpec(layout, share.formulas, gray, kind, room, place == "host", names)
     measure = kernels.tabler_for(labels, spec)
     return _Prepared(measure, gray is not None)
 
