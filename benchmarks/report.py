@@ -171,9 +171,10 @@ def properties() -> str:
         made = made if row.counted else "host"
         values = "yes" if row.intensity else ""
         source = {"skimage": "scikit-image"}.get(row.source, row.source)
-        rows.append([f"`{row.name}`", row.summary, source, axes, values, made])
+        there = "" if row.step is None else "yes"
+        rows.append([f"`{row.name}`", row.summary, source, axes, values, made, there])
     head = ["column", "what it is", "definition", "spatial axes", "intensity image", "made by"]
-    return table(head, rows)
+    return table([*head, "on a GPU"], rows)
 
 
 def startup() -> str:

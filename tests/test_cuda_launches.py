@@ -67,10 +67,19 @@ def ask(name):
     return call
 
 
+class Memory(np.ndarray):
+    """Stands in for memory of a device, or of the host that a device writes to."""
+
+    @property
+    def ptr(self):
+        return self.ctypes.data
+
+    def __add__(self, skipped):
+        return self[skipped:]
+
+
 def memory(size):
-    """Stand in for memory of a device, or of the host that a device writes to."""
-    found = np.zeros(size, np.uint8)
-    return SimpleNamespace(ptr=found.ctypes.data, found=found)
+    return np.zeros(size, np.uint8).view(Memory)
 
 
 class FakeCuPy:
@@ -221,6 +230,33 @@ def test_columns_are_computed_from_counts(started, on_host, values):
     assert fill["rows"] == 9601
     if on_host:
         assert [str(column.dtype) for column in found.finish()] == ["int64", "bool", "float64"]
+
+
+@pytest.mark.parametrize("dtype", [None, "u1", "u2"])
+def test_counts_that_the_host_needs_are_those_of_labels_that_occur(started, dtype):
+    labels = on_device(np.ones((40, 60), "i4"))
+    layout = Layout(axes=2)
+    formulas = columns.pack((Step(Formula.LABEL),), (1.0, 1.0), 1.0, False)
+    values = None if dtype is None else on_device(np.ones(labels.shape, dtype))
+    found = columns.Columns(
+        lambda rows: accumulate.LabelSource.guessed(labels, rows),
+        layout, formulas, values, object(), 9, False, keeps=True,
+    )  # fmt: skip
+    counted = np.zeros((10, layout.width + (4 if dtype else 0)), np.uint64)
+    counted[[2, 5, 9]] = np.arange(1, 4)[:, None]
+    table, sums = np.hsplit(counted, [layout.width])
+    sums[:, 1:2] = ~sums[:, 1:2]
+    whole = np.concatenate([table.ravel(), sums.ravel()]).view(np.uint8)
+    found._memory[: whole.size] = whole
+    occurring, rows, given = found.counts()
+    assert occurring.tolist() == [2, 5, 9]
+    assert rows.tolist() == [[k] * layout.width for k in (1, 2, 3)]
+    assert rows.dtype == np.int64
+    if dtype is None:
+        assert given is None
+    else:
+        assert [each[:, 0].tolist() for each in given] == [[1, 2, 3]] * 4
+        assert [each.dtype.str[1:] for each in given] == ["i8", dtype, dtype, "i8"]
 
 
 @pytest.mark.parametrize("shape", [(33, 31), (5, 6, 40)])

@@ -1,6 +1,7 @@
 """Measuring on a GPU: the columns of the CPU, integers equal and floats nearly so."""
 
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -211,6 +212,60 @@ def test_runs_are_measured_across_strips_and_segments(cupy, shape, filled):
         same(measure(cupy.asarray(image), wanted, **options), expected)
         labels = label(cupy.asarray(image))
         same(regionprops_table(labels, properties=wanted, **options), expected)
+
+
+@pytest.mark.parametrize("shape", [(90, 130), (12, 20, 35)])
+def test_a_column_without_a_step_costs_only_itself(cupy, monkeypatch, shape):
+    """The others are computed by the device, whatever stands beside them, and in their order."""
+    from equilabel.measuring.cuda import columns
+
+    started, device_columns = [], columns.Columns
+
+    class Columns(device_columns):
+        def __init__(self, source, layout, formulas, *arguments, **options):
+            started.append(len(formulas.dtypes))
+            super().__init__(source, layout, formulas, *arguments, **options)
+
+    def formula(found):
+        return found.channels(found.values.highs - found.values.lows + found.means)
+
+    row = replace(PROPERTIES["intensity_std"], name="spread", formula=formula, step=None)
+    twice = replace(PROPERTIES["area"], name="twice", formula=lambda m: m.pixels * 2, step=None)
+    monkeypatch.setattr(columns, "Columns", Columns)
+    for added in (row, twice):
+        monkeypatch.setitem(PROPERTIES, added.name, added)
+    image = percolation(shape, 0.5)
+    gray = np.random.default_rng(0).integers(0, 200, shape).astype(np.uint8)
+    labels = label(image)
+    for kept in (None, 3):  # with gaps between the labels
+        labels = labels if kept is None else labels * (labels % kept == 1)
+        for names, values in (
+            (["area", "twice", "bbox"], None),
+            (["spread", "label", "intensity_mean", "twice"], gray),
+            (["label", "moments", "twice", "extent"], None),
+            (["area_filled", "num_pixels", "intensity_mean"], gray.astype(np.float32)),
+            (["image", "area"], None),
+        ):
+            counted = [name for name in names if name != "image"]
+            moved = None if values is None else cupy.asarray(values)
+            for place in ("host", "device"):
+                started.clear()
+                expected = regionprops_table(labels, values, names)
+                found = regionprops_table(cupy.asarray(labels), moved, names, columns=place)
+                assert list(found) == list(expected)
+                kind = {"device": cupy.ndarray, "host": np.ndarray}[place]
+                part = {name: found[name] for name in found if name != "image"}
+                assert all(type(column) is kind for column in part.values())
+                same(part, {name: expected[name] for name in part})
+                assert len(started) == 1
+            if kept is None:
+                options = {"intensity_image": values, "connectivity": 1}
+                there = {**options, "intensity_image": moved}
+                expected = label(image, properties=counted, **options)[1]
+                started.clear()
+                same(label(cupy.asarray(image), properties=counted, **there)[1], expected)
+                same(measure(cupy.asarray(image), counted, **there), expected)
+                assert len(started) == 2
 
 
 def test_nothing_is_measured_where_nothing_is(cupy):

@@ -9,8 +9,7 @@ import pytest
 cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 
 from equilabel.devices.cuda import kernels, transfers
-from equilabel.measuring.cuda import columns, sources, table_at_once
-from equilabel.measuring.cuda import table_at_once as zeros
+from equilabel.measuring.cuda import columns, sources, tabler
 from equilabel.measuring.layout import (
     Formula,
     Layout,
@@ -97,13 +96,13 @@ def driver(monkeypatch):
         get_current_stream=lambda: stream,
     )
     made = SimpleNamespace(cuda=cuda, ndarray=lambda shape, dtype, at: (shape, str(dtype), at.ptr))
-    for module in (kernels, kernels, table_at_once, columns, transfers, zeros):
+    for module in (kernels, tabler, columns, transfers):
         monkeypatch.setattr(module, "cupy", made)
-    monkeypatch.setattr(table_at_once, "kernel", kernel)
+    monkeypatch.setattr(tabler, "kernel", kernel)
     monkeypatch.setattr(sources, "kernel", kernel)
     monkeypatch.setattr(columns, "_recent", {})
     monkeypatch.setattr(columns, "FIRST_GUESS", (9000,))
-    monkeypatch.setattr(table_at_once, "zeros", zeros.Zeros())
+    monkeypatch.setattr(tabler, "zeros", tabler.Zeros())
     return seen
 
 
@@ -112,20 +111,20 @@ def prepare(labels, gray=None, most=10**6, on_host=False, **kinds):
     gray = None if gray is None else np.dtype(gray)
     layout = Layout(axes=2, **kinds)
     names = "label", "touches_border"
-    spec = table_at_once.TableSpec(layout, formulas, gray, "kind", most, on_host, names)
-    return table_at_once.tabler_for(labels, spec)
+    spec = tabler.TableSpec(layout, formulas, gray, "kind", most, on_host, names)
+    return tabler.tabler_for(labels, spec)
 
 
 @pytest.mark.parametrize("kinds", [{}, {"pairs": "all"}])
 @pytest.mark.parametrize("gray", [None, "?", "u2"])
 def test_every_call_tells_the_kernels_where_everything_is(driver, kinds, gray):
-    tabler = prepare(array((40, 256), "i4"), gray, **kinds)
+    measure = prepare(array((40, 256), "i4"), gray, **kinds)
     for found in (5, 70):
         labels = array((40, 256), "i4")
         values = None if gray is None else array((40, 256), gray)
         driver.started.clear()
         driver.told = [{"found": found}]
-        got = tabler(labels, values)
+        got = measure(labels, values)
         (count, blocks, given), (fill, fill_blocks, told) = driver.started
         out, scratch = driver.tables[-1], driver.tables[0]
         room = given["most"]
@@ -156,9 +155,9 @@ def test_every_call_tells_the_kernels_where_everything_is(driver, kinds, gray):
 
 def test_more_labels_than_expected_are_counted_again(driver):
     labels = array((400, 256), "i4")
-    tabler = prepare(labels)
+    measure = prepare(labels)
     driver.told = [{"beyond": 90_000}, {"found": 90_000}]
-    assert tabler(labels)["label"][0] == (90_000,)
+    assert measure(labels)["label"][0] == (90_000,)
     rooms = [given["most"] for name, _, given in driver.started if name == "count_quads"]
     assert rooms[0] == columns.FIRST_GUESS[0] < 90_000 < rooms[1]
     driver.told = [{"beyond": 2**31 - 1}]  # there is no room for so many, or it is negative
@@ -176,32 +175,32 @@ def test_a_tabler_waits_in_another_way_in_the_end(driver):
 
 def test_columns_of_the_host_lie_after_what_is_told(driver):
     labels = array((40, 256), "i4")
-    tabler = prepare(labels, on_host=True)
+    measure = prepare(labels, on_host=True)
     driver.told = [{"found": 3}]
-    assert [str(column.dtype) for column in tabler(labels).values()] == ["int64", "bool"]
+    assert [str(column.dtype) for column in measure(labels).values()] == ["int64", "bool"]
     given = driver.started[-1][2]
     assert given["out"] == given["told"] + 8 * columns.TOLD
 
 
 def test_a_tabler_declines_what_it_was_not_made_for(driver):
     labels = array((40, 256), "i4")
-    tabler = prepare(labels)
+    measure = prepare(labels)
     driver.told = [{"found": 1} for _ in range(2)]
-    assert tabler(labels) is not None
+    assert measure(labels) is not None
     labels.flags.c_contiguous = False
-    assert tabler(labels) is None
+    assert measure(labels) is None
     labels.flags.c_contiguous = True
     driver.device = 1
-    assert tabler(labels) is None
+    assert measure(labels) is None
     assert prepare(labels) is None
     driver.device = 0
     labels.data.ptr += 4
-    assert tabler(labels) is None
+    assert measure(labels) is None
     labels.data.ptr -= 4
     values = array((40, 256), "u1")
     values.flags.c_contiguous = False
-    assert tabler(labels, values) is None
-    driver.error = table_at_once.FAILURES[1](700)
-    assert tabler(labels) is None
+    assert measure(labels, values) is None
+    driver.error = tabler.FAILURES[1](700)
+    assert measure(labels) is None
     driver.error = None
-    assert tabler(labels) is not None
+    assert measure(labels) is not None

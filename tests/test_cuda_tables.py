@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equilabel import label, regionprops_table
-from equilabel.measuring import at_once
+from equilabel.measuring import remembered
 from equilabel.measuring.checks import IntensityMissingError, PropertyUndefinedError
 from equilabel.samples import blobs, percolation
 from resets import check_reset
@@ -19,7 +19,7 @@ ALL = (*PLACES, "perimeter", "euler_number", "intensity_mean", "intensity_max", 
 
 @pytest.fixture(autouse=True)
 def forgotten():
-    at_once.forget()
+    remembered.forget()
 
 
 def agree(cupy, labels, values=None, names=PLACES):
@@ -30,7 +30,7 @@ def agree(cupy, labels, values=None, names=PLACES):
     for columns in ("auto", "host"):
         for _ in range(2):
             same(regionprops_table(moved, gray, names, columns=columns), expected)
-    assert at_once.remembered() > 0
+    assert remembered.remembered() > 0
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "u2", "i4", "u4", "i8"])
@@ -101,7 +101,7 @@ def test_what_is_refused_is_refused_after_a_like_table_was_made(cupy, options, k
         for _ in range(2):
             regionprops_table(labels, properties=["area"])
             regionprops_table(labels)
-        assert at_once.remembered() == 2
+        assert remembered.remembered() == 2
     for _ in range(2):
         with pytest.raises(kind, match=rule):
             regionprops_table(labels, **options)

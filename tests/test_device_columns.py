@@ -5,19 +5,23 @@ What would be started on a GPU is held against the source and done here, on coun
 
 import ctypes
 import math
+import re
 import shutil
 import subprocess
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from equilabel import PROPERTIES, label
-from equilabel.measuring import make_request
-from equilabel.measuring.columns import part_names
-from equilabel.measuring.device_table import Steps
-from equilabel.measuring.layout import Formula
-from equilabel.measuring.plan import MOMENTS
-from equilabel.measuring.property import ON_HOST
+from equilabel.measuring import device_table, make_request, request
+from equilabel.measuring.counting import count_labels
+from equilabel.measuring.layout import Formula, Layout
+from equilabel.measuring.plan import MOMENTS, Plan
+from equilabel.measuring.property import ON_HOST, SHAPE, Property
 from equilabel.samples import blobs, nuclei_mask, percolation
 
 pytest.importorskip("cupy", reason="launchers import CuPy")
@@ -95,30 +99,32 @@ def applied(formulas, labels, values, spacing, stacked):
     request = make_request(names, values, labels.shape, spacing, stacked=stacked)
     counts = request.count(labels)
     expected = request.table(counts, labels)
-    each = Steps(request.plan.layout, request.spacing)
     parts, steps = [], []
     for name in names:
-        found = each.of(name)
-        if found is not None:
-            parts += part_names(name, found[0], "-") if found[0] else (name,)
-            steps += found[1]
+        found = PROPERTIES[name].steps(request.plan.layout, request.spacing) or {}
+        parts += ["-".join(map(str, (name, *part))) for part in found]
+        steps += found.values()
     size = math.prod(request.spacing)
-    packed, dtypes, _ = columns.pack(tuple(steps), request.spacing, size, stacked)
+    packed = columns.pack(tuple(steps), request.spacing, size, stacked)
+    return dict(zip(parts, fill(formulas, counts, packed), strict=True)), expected
+
+
+def fill(formulas, counts, packed):
+    """Return columns by the formulas of the device."""
     table = np.ascontiguousarray(counts.table).view(np.uint64)
     sums = np.zeros((len(table), 4), np.uint64)
-    for column, part in enumerate(counts.values[:4]):
+    for column, part in enumerate((counts.values or ())[:4]):
         sums[:, column] = part[:, 0]
     sums[:, 1] = ~sums[:, 1]
-    out = np.zeros((len(steps), len(table)), np.uint64)
-    image, _ = describe(labels.shape, request.plan.layout, 1, 1)
-    given = [np.frombuffer(told.tobytes(), np.uint8) for told in (image, packed)]
+    out = np.zeros((len(packed.dtypes), len(table)), np.uint64)
+    image, _ = describe(counts.shape, counts.layout, 1, 1)
+    given = [np.frombuffer(told.tobytes(), np.uint8) for told in (image, packed.packed)]
     count = ctypes.c_longlong(len(table))
     formulas.fill(pointer(table), pointer(sums), count, *map(pointer, given), pointer(out))
-    found = {
-        part: row.astype(bool) if dtype.kind == "b" else row.view(dtype)
-        for part, row, dtype in zip(parts, out, dtypes, strict=True)
-    }
-    return found, expected
+    return [
+        row.astype(bool) if dtype.kind == "b" else row.view(dtype)
+        for row, dtype in zip(out, packed.dtypes, strict=True)
+    ]
 
 
 IMAGES = {
@@ -159,3 +165,137 @@ def test_numbers_of_formulas_are_those_of_the_source():
     text = comments_removed((FOLDER / "measuring/cuda/columns.cuh").read_text(encoding="utf-8"))
     names = text.partition("enum {")[2].partition("}")[0].replace(",", " ").split()
     assert names == [formula.name for formula in sorted(Formula)]
+
+
+# ---- One row for a column: its formula and its step
+
+
+WITHOUT_STEP = {
+    *("area_filled", "area_convex", "feret_diameter_max", "solidity", "intensity_median"),
+    *("centroid_weighted", "centroid_weighted_local"),
+    *(f"moments{kind}" for kind in ("", "_central", "_normalized", "_hu")),
+    *(f"moments_weighted{kind}" for kind in ("", "_central", "_normalized", "_hu")),
+}
+
+
+def test_columns_of_the_page_that_a_gpu_computes_have_a_step():
+    page = (Path(__file__).parents[1] / "docs/statistics.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"^\| `(\w+)` \|.*\| yes \|$", page, re.MULTILINE))
+    assert told == {name for name, row in PROPERTIES.items() if row.step is not None}
+    assert {name for name, row in PROPERTIES.items() if row.counted} - told == WITHOUT_STEP
+    for name in told:
+        for rank in PROPERTIES[name].ranks or (2, 3):
+            groups = {"seconds": True, "pairs": "all", "euler_face": True, "euler_full": True}
+            layout = Layout(rank, outline="equal" if rank == 2 else "none", **groups)
+            assert PROPERTIES[name].steps(layout, (1.0,) * rank), name
+
+
+def test_a_row_says_whether_it_has_a_step():
+    with pytest.raises(TypeError, match="step"):
+        Property("pixels_twice", "Twice.", SHAPE, formula=lambda m: 2 * m.pixels)
+
+
+class OnDevice(np.ndarray):
+    """A column that passes for one of a device."""
+
+
+@pytest.fixture
+def device(formulas, monkeypatch):
+    """Stand in for a GPU; lists the number of steps that it applies, and what is counted apart."""
+    seen = SimpleNamespace(steps=[], apart=[])
+
+    class Columns:
+        def __init__(self, source, layout, packed, values, kind, most, on_host, lasts, keeps):
+            seen.steps.append(len(packed.dtypes))
+            needs = {"values", "deviations"} if values is not None else set()
+            plan = Plan((), (), (), layout, frozenset(needs), (), ())
+            self.found, self.packed = count_labels(source(most), values, plan), packed
+            self.on_host, self.keeps = on_host, keeps
+
+        def finish(self):
+            found = fill(formulas, self.found, self.packed)
+            return found if self.on_host else [column.view(OnDevice) for column in found]
+
+        def counts(self):
+            assert self.keeps
+            found = self.found
+            return found.labels, found.table, found.values and found.values[:4]
+
+    def count_apart(labels, values, plan):
+        seen.apart.append([name for name, _ in plan.columns])
+        return count_labels(labels, values, plan)
+
+    source = SimpleNamespace(guessed=lambda labels, rows: labels)
+    loaded = SimpleNamespace(LabelSource=source, ROOM=4, Columns=Columns, pack=columns.pack)
+    for module in (device_table, request):
+        monkeypatch.setattr(module, "using", lambda device: nullcontext())
+    monkeypatch.setattr(device_table, "passes", lambda name, device: loaded)
+    monkeypatch.setattr(device_table, "place", lambda array, device: array)
+    monkeypatch.setattr(device_table, "library", lambda array: np)
+    monkeypatch.setattr(device_table, "count_labels", count_apart)
+    monkeypatch.setattr(request, "resolve", lambda device, array: "cuda:0")
+    monkeypatch.setattr(request, "place", lambda array, device: array.view(OnDevice))
+    added = Property(
+        "pixels_twice",
+        "Twice the number of pixels.",
+        SHAPE,
+        needs=("euler_full",),
+        formula=lambda m: m.pixels * 2 + m.group("euler_full")[:, 0],
+        step=None,
+    )
+    valued = replace(
+        added,
+        name="value_spread",
+        needs=("values",),
+        intensity=True,
+        formula=lambda m: m.channels(m.values.highs - m.values.lows) + m.channels(m.means),
+    )
+    for row in (added, valued):
+        monkeypatch.setitem(PROPERTIES, row.name, row)
+    return seen
+
+
+TABLES = {
+    "all have steps": (["label", "bbox", "intensity_std"], 6, None),
+    "one has none": (["area", "pixels_twice", "perimeter", "label"], 3, None),
+    "one of values has none": (["area", "value_spread", "intensity_std"], 2, None),
+    "values for the host alone": (["area", "value_spread"], 1, None),
+    "scikit-image": (["area", "image", "label"], 2, None),
+    "both": (["image", "pixels_twice", "euler_number"], 1, None),
+    "moments": (["label", "moments_hu", "intensity_mean"], 2, ["moments_hu"]),
+    "medians": (["area", "intensity_median", "label"], 2, ["intensity_median"]),
+    "none has steps": (["pixels_twice", "moments_hu"], None, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("place", ["host", "cuda:0"])
+def test_a_column_without_a_step_costs_only_itself(device, kind, place):
+    names, steps, apart = TABLES[kind]
+    labels = label(nuclei_mask((90, 100)))
+    values = np.random.default_rng(0).integers(0, 250, labels.shape).astype(np.uint8)
+    expected = request.make_request(names, values, labels.shape)
+    expected = expected.table(count_labels(labels, values, expected.plan), labels)
+    asked = request.make_request(names, values, labels.shape, columns_on=place)
+    found = asked.table(asked.count(labels), labels)
+    assert (device.steps, device.apart) == ([steps] if steps else [], [apart] if apart else [])
+    assert list(found) == list(expected)
+    for name, column in expected.items():
+        on_device = place != "host" and not column.dtype.hasobject
+        assert isinstance(found[name], OnDevice) == on_device, name
+        if column.dtype.hasobject:
+            assert all(map(np.array_equal, found[name], column))
+        else:
+            np.testing.assert_allclose(np.asarray(found[name]), column, rtol=1e-12, err_msg=name)
+
+
+def test_values_that_a_device_does_not_sum_cost_only_their_columns(device):
+    labels = label(nuclei_mask((90, 100)))
+    values = np.random.default_rng(0).random(labels.shape)
+    names = ["intensity_mean", "label", "area", "intensity_std"]
+    asked = request.make_request(names, values, labels.shape, columns_on="host")
+    found = asked.table(asked.count(labels), labels)
+    assert (device.steps, device.apart) == ([2], [["intensity_mean", "intensity_std"]])
+    expected = asked.table(count_labels(labels, values, asked.plan), labels)
+    assert list(found) == names
+    assert all(np.array_equal(found[name], expected[name]) for name in names)

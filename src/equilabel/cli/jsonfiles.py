@@ -49,7 +49,7 @@ def read_record(path: Path) -> Record | None:
     folder.
     """
     try:
-        content = read_json(path)
+        content = read_json(path, parse_constant=_finite, parse_float=_finite)
         if content["format"] != FORMAT or content.pop("sha256") != _digest(content):
             return None
         return _record(_legible(content["record"]))
@@ -91,21 +91,22 @@ def read_run(path: Path) -> Provenance:
     return Provenance(content["parameters"], versions)
 
 
-def read_json(path: Path) -> Any:
-    """Read any JSON file.
+def read_json(path: Path, **options: Any) -> Any:
+    """Read any JSON file; `options` are those of `json.loads`.
 
-    Raises OSError if it is not a regular file (see `open_regular`), ValueError if it is not JSON,
-    holds numbers that JSON has not (NaN, infinities) or is nested too deeply.
+    Raises OSError if it is not a regular file (see `open_regular`), ValueError if it is not JSON or
+    is nested too deeply.
     """
     with os.fdopen(open_regular(path), "rb") as file:
         try:
-            return json.loads(file.read(), parse_constant=_finite, parse_float=_finite)
+            return json.loads(file.read(), **options)
         except (RecursionError, MemoryError) as error:
             message = f"more than can be read ({type(error).__name__})"
             raise ValueError(message) from error
 
 
 def _finite(text: str) -> float:
+    """Read a number; NaN and infinities, which JSON has not, raise ValueError."""
     value = float(text)
     if not isfinite(value):
         message = f"a finite number was expected; got {text}"

@@ -250,6 +250,9 @@ def from_networkx(graph: Any) -> tuple[Array, Array]:
     return ends[::2], ends[1::2]
 
 
+LARGEST = int(np.finfo(np.float64).max)  # background that is looked for
+
+
 def from_pixels(
     pixels: Array, connectivity: int | None, background: int | None
 ) -> tuple[Array, Array]:
@@ -262,7 +265,7 @@ def from_pixels(
     level: Any = None if background is None else check_whole("background", background)
     if level is not None:
         limits = (np.finfo if pixels.dtype.kind == "f" else np.iinfo)(pixels.dtype)
-        least, most = int(limits.min), int(limits.max)  # not cast to a narrow type
+        least, most = max(int(limits.min), -LARGEST), min(int(limits.max), LARGEST)
         level = pixels.dtype.type(level) if least <= level <= most else None
     axes = pixels.ndim
     hops = axes if connectivity is None else check_whole("connectivity", connectivity)

@@ -176,7 +176,7 @@ def _label_in_bands(problem: Problem, _: Wanted) -> Solution | None:
 def _label_tiles(problem: Problem, _: Wanted) -> Solution | None:
     grid, out = make_grid(problem), problem.out
     kind = grid.foreground, grid.connectivity, grid.stacked
-    found = runs_on("cuda").label_tiles(grid.pixels, *kind, out)
+    found = _tiles().label_tiles(grid.pixels, *kind, out)
     if found is None:
         return None
     labels = out if out is not None else found[0].reshape(problem.image.shape)
@@ -261,6 +261,11 @@ def _team() -> Any:
 
 
 @cache
+def _tiles() -> Any:
+    return passes("runs.tiles", "cuda")
+
+
+@cache
 def _bands() -> Any:
     return passes("runs.bands", "cuda")
 
@@ -309,7 +314,7 @@ PATHS = (
         "On a GPU, other images up to 2^31 pixels: four launches, prepared for images of a kind.",
         _serves_tiles,
         _label_tiles,
-        where="runs/cuda/passes.py",
+        where="runs/cuda/tiles.py",
         gives="5 us a call on the host, and no checks for images like earlier ones",
     ),
     Path(

@@ -14,7 +14,7 @@ from .checks import check_out
 from .execute import with_number
 from .grids import plain_grid
 from .output import takes_labels
-from .paths import Solution, runs_on
+from .paths import Solution
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +102,7 @@ def _prepare(image: Array, background: Any, connectivity: int | None, stacked: b
         bands = passes("runs.bands", "cuda").labeler_for(
             pixels, foreground, hops, stacked, image.shape
         )
-        label_tiles = runs_on("cuda").label_tiles
+        label_tiles = passes("runs.tiles", "cuda").label_tiles
         return bands or (lambda image, out: label_tiles(image, foreground, hops, stacked, out))
     prepare = passes("runs.small_images", "cpu").single_call
     label = prepare(pixels.shape, pixels.dtype, foreground, hops, stacked).label

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from equilabel.arguments import check_flag
 from equilabel.devices import resolve
 
-from .at_once import table_at_once
 from .checks import Where, check_columns, check_labels, check_periodic, check_spacing
 from .columns import Columns
 from .counting import count_labels, count_runs, count_sizes
@@ -16,6 +15,7 @@ from .device_table import DeviceTable, table_of_runs
 from .parts import compute_table, count_part
 from .properties import PROPERTIES
 from .property import Property
+from .remembered import table_again
 from .request import Request, make_request
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def regionprops_table(
     {'bbox-0': [4], 'bbox-1': [7], 'centroid-0': [0.0]}
     """
     if extra_properties is None and spacing is None and periodic is False:
-        found = table_at_once(label_image, intensity_image, properties, stacked, separator, columns)
+        found = table_again(label_image, intensity_image, properties, stacked, separator, columns)
         if found is not None:
             return found
     labels, stacked = check_labels(label_image), check_flag("stacked", stacked)

@@ -1,19 +1,20 @@
-"""Columns that a GPU computes where it counts."""
+"""Columns that a GPU computes where it counts, and the counts from which the others follow."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from equilabel.devices import library, passes, place, using
 
-from .columns import part_names
-from .counts import may_be_wide
-from .layout import Formula, Step
-from .perimeters import crofton_weights, face_weights, outline_weights
+from .counting import count_labels
+from .counts import Counts, Values, may_be_wide
+from .plan import MOMENTS, VALUES, make_plan
+from .properties import PROPERTIES
+from .property import ON_HOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,158 +22,94 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array
 
     from .columns import Columns
-    from .layout import Layout
+    from .layout import Step
     from .plan import Plan, RequestFields
 
 
-# ---- The formulas of properties as steps that a kernel applies, one for each column
-# They give what the formulas of `PROPERTIES` give, from the same counts.
-
-Parts: TypeAlias = "tuple[tuple[int, ...], tuple[Step, ...]]"
-"""Shape of a property of one label, and a step for each of its parts."""
-
-AXES = 6  # axes are numbered as those of an image of six: the last one is 5
+# ---- Which columns of a table have a step that the device can apply
 
 
-class Steps:
-    """The steps of each property, for images of a layout and spacing."""
+class Share(NamedTuple):
+    """What a device computes of a table, and what is left for the host."""
 
-    def __init__(self, layout: Layout, spacing: tuple[float, ...]) -> None:
-        self.layout, self.rank = layout, layout.rank
-        self.spacing, self.pixel_size = np.array(spacing), prod(spacing)
-        self.axes = range(AXES - self.rank, AXES)
+    names: tuple[tuple[str, tuple[str, ...]], ...]  # of properties, with those of their columns
+    formulas: Any  # the steps of these columns, packed
+    counted: Plan  # what the device counts: for all columns, or for its own if `apart`
+    rest: Plan | None  # the other columns
+    apart: bool  # whether the rest needs more than the device counts
 
-    def of(self, name: str) -> Parts | None:
-        """Return the shape of a property of one label and a step for each of its parts.
 
-        Return None if its formula is applied on the host. `name` is a key of `PROPERTIES`.
-        """
-        if name in PLAIN:
-            return (), (PLAIN[name],)
-        if name in PARTS:
-            return PARTS[name](self)
-        if name in TENSORS and self.rank in (2, 3):
-            return TENSORS[name](self)
+def share_of(request: RequestFields, shape: tuple[int, ...], device: str) -> Share | None:
+    """Return what the device that counts computes of a table, too; None if nothing."""
+    plan, values = request.plan, request.values
+    if request.columns_on is None or device == "cpu" or request.periodic or 0 in shape:
         return None
-
-    def frame(self) -> Parts:
-        """Take the first coordinate along the axis that counts images."""
-        return (), (Step(Formula.FIRST, AXES - self.layout.axes),)
-
-    def area(self) -> Parts:
-        """Multiply the number of pixels by the size of one."""
-        return (), (Step(Formula.WEIGHED, 0, 1, (self.pixel_size,)),)
-
-    def bbox(self) -> Parts:
-        """List first coordinates, then last + 1."""
-        highs = self.layout["highs"].stop - self.rank
-        first = tuple(Step(Formula.FIRST, axis) for axis in self.axes)
-        last = tuple(Step(Formula.COUNT, highs + k) for k in range(self.rank))
-        return (2 * self.rank,), first + last
-
-    def centroid(self) -> Parts:
-        """List mean coordinates."""
-        return (self.rank,), tuple(Step(Formula.CENTROID, axis) for axis in self.axes)
-
-    def local(self) -> Parts:
-        """List mean coordinates relative to the corner of the bounding box."""
-        return (self.rank,), tuple(Step(Formula.LOCAL, axis) for axis in self.axes)
-
-    def perimeter(self) -> Parts:
-        """Weight the classes of border pixels."""
-        weights = tuple(outline_weights(self.layout, self.spacing).tolist())
-        begin = self.layout["outline"].start
-        return (), (Step(Formula.WEIGHED, begin, len(weights), weights),)
-
-    def exposed(self) -> Parts:
-        """Weight missing neighbors across faces."""
-        return self._missing(Formula.INTERCEPTS, face_weights(self.layout, self.spacing).tolist())
-
-    def crofton(self, formula: Formula = Formula.INTERCEPTS) -> Parts:
-        """Weight missing neighbors in all directions."""
-        return self._missing(formula, crofton_weights(self.layout, self.spacing).tolist())
-
-    def _missing(self, formula: Formula, weights: list[float]) -> Parts:
-        begin = self.layout["pairs"].start
-        return (), (Step(formula, begin, len(weights), tuple(weights)),)
-
-    def group(self, name: str) -> Parts:
-        """Take the only column of a group."""
-        return (), (Step(Formula.COUNT, self.layout[name].start),)
-
-    def tensor(self) -> Parts:
-        """List the entries of the inertia tensor."""
-        rank = self.rank
-        return (rank, rank), tuple(Step(Formula.TENSOR, i, j) for i, j in np.ndindex(rank, rank))
-
-    def eigenvalues(self) -> Parts:
-        """List the eigenvalues of the inertia tensor."""
-        return (self.rank,), tuple(Step(Formula.EIGENVALUE, k) for k in range(self.rank))
+    if may_be_wide(shape, plan.layout):
+        return None
+    summed = (
+        values is not None
+        and values.dtype.kind in "bu"
+        and values.itemsize <= 2
+        and values.ndim == len(shape)
+        and prod(shape) < 2 ** (63 - 16 * values.dtype.itemsize)
+    )
+    return _share_of(plan, request.spacing, request.separator, device, summed)
 
 
-PLAIN = {
-    "label": Step(Formula.LABEL),
-    "num_pixels": Step(Formula.COUNT),
-    "area_bbox": Step(Formula.BOX_SIZE),
-    "extent": Step(Formula.EXTENT),
-    "equivalent_diameter_area": Step(Formula.DIAMETER),
-    "touches_border": Step(Formula.TOUCHES),
-    "intensity_sum": Step(Formula.VALUE_SUM),
-    "intensity_mean": Step(Formula.VALUE_MEAN),
-    "intensity_min": Step(Formula.VALUE_LOW),
-    "intensity_max": Step(Formula.VALUE_HIGH),
-    "intensity_std": Step(Formula.VALUE_STD),
-}
-PARTS: dict[str, Callable[[Steps], Parts]] = {
-    "frame": Steps.frame,
-    "area": Steps.area,
-    "volume": Steps.area,
-    "bbox": Steps.bbox,
-    "centroid": Steps.centroid,
-    "centroid_local": Steps.local,
-    "perimeter": Steps.perimeter,
-    "perimeter_edges": Steps.exposed,
-    "surface_area_faces": Steps.exposed,
-    "perimeter_crofton": Steps.crofton,
-    "surface_area_crofton": Steps.crofton,
-    "circularity": lambda steps: steps.crofton(Formula.CIRCULARITY),
-    "sphericity": lambda steps: steps.crofton(Formula.SPHERICITY),
-    "euler_number": lambda steps: steps.group("euler_full"),
-    "euler_number_faces": lambda steps: steps.group("euler_face"),
-}
-TENSORS: dict[str, Callable[[Steps], Parts]] = {
-    "inertia_tensor": Steps.tensor,
-    "inertia_tensor_eigvals": Steps.eigenvalues,
-    "axis_major_length": lambda _: ((), (Step(Formula.AXIS, 0),)),
-    "axis_minor_length": lambda steps: ((), (Step(Formula.AXIS, steps.rank - 1),)),
-    "eccentricity": lambda _: ((), (Step(Formula.ECCENTRICITY),)),
-    "orientation": lambda _: ((), (Step(Formula.ORIENTATION),)),
-    "zingg_elongation": lambda _: ((), (Step(Formula.AXES_RATIO, 1, 0),)),
-    "zingg_flatness": lambda _: ((), (Step(Formula.AXES_RATIO, 2, 1),)),
-}
+@lru_cache(256)
+def _share_of(
+    plan: Plan, spacing: tuple[float, ...], separator: str, device: str, summed: bool
+) -> Share | None:
+    """Return the share of a device, which sums values while it counts if `summed`."""
+    kind = plan.layout.axes, plan.layout.stacked, len(set(spacing)) < 2
+    beyond = MOMENTS | ON_HOST | (frozenset() if summed else VALUES)
+    here = {
+        name: PROPERTIES[key]
+        for name, key in plan.columns
+        if not beyond & {*PROPERTIES[key].needs} and PROPERTIES[key].steps(plan.layout, spacing)
+    }
+    others = tuple(name for name in plan.order if name not in here)
+    rest = make_plan(others, plan.functions, *kind) if others else None
+    apart = rest is not None and bool(beyond & rest.needs)
+    counted = make_plan(tuple(here), (), *kind) if apart else plan
+    names: list[tuple[str, tuple[str, ...]]] = []
+    steps: list[Step] = []
+    for name, row in here.items():
+        parts = row.steps(counted.layout, spacing) or {}
+        names.append((name, tuple(separator.join(map(str, (name, *part))) for part in parts)))
+        steps.extend(parts.values())
+    pack = passes("measuring.columns", device).pack
+    formulas = pack(tuple(steps), spacing, prod(spacing), plan.layout.stacked) if here else None
+    return None if formulas is None else Share(tuple(names), formulas, counted, rest, apart)
 
 
-# ---- Tables whose columns a device computes: their counts stay there
+# ---- Tables whose columns a device computes: their counts stay there, unless the rest needs them
 
 
 class DeviceTable:
     """Columns that a device is computing.
 
-    `columns` are those of `equilabel.measuring.cuda.columns`; `names` has the name of each
-    property with those of its columns.
+    `columns` are those of `equilabel.measuring.cuda.columns`. `rest` is the plan of the columns of
+    the table that `finish` does not return, and `counts` are what they follow from, afterwards.
     """
 
-    def __init__(self, columns: Any, names: tuple[tuple[str, tuple[str, ...]], ...], device: str):
-        self._columns, self._names, self._device = columns, names, device
+    def __init__(self, columns: Any, share: Share, shape: tuple[int, ...], device: str) -> None:
+        self._columns, self._share, self._shape, self._device = columns, share, shape, device
+        self.rest = share.rest
+        self.counts: Counts | None = None
 
     def finish(self) -> Columns | None:
         """Wait for the columns of each property; None if the caller must take another path."""
         with using(self._device):
             columns = self._columns.finish()
-        if columns is None:
-            return None
+            if columns is None:
+                return None
+            if self.counts is None and self.rest is not None and self.rest.columns:
+                labels, table, sums = self._columns.counts()
+                layout, values = self._share.counted.layout, None if sums is None else Values(*sums)
+                self.counts = Counts(labels, table, layout, self._shape, values=values)
         each = iter(columns)
-        return {name: {column: next(each) for column in parts} for name, parts in self._names}
+        return {name: {column: next(each) for column in parts} for name, parts in self._share.names}
 
 
 def table_of_labels(request: RequestFields, labels: Array, device: str) -> DeviceTable | None:
@@ -180,11 +117,16 @@ def table_of_labels(request: RequestFields, labels: Array, device: str) -> Devic
 
     Return None if counts have to come to the host.
     """
-    if not is_fused(request, labels.shape, device):
+    share = share_of(request, labels.shape, device)
+    if share is None:
         return None
     source = passes("measuring.sources", device).LabelSource.guessed
     kind, room = room_for(labels, device)
-    return _start(request, lambda rows: source(labels, rows), labels.shape, kind, room, device)
+    shape = labels.shape
+    found = _start(request, share, lambda rows: source(labels, rows), shape, kind, room, device)
+    if share.apart and share.rest is not None:
+        found.counts = count_labels(labels, request.values, share.rest)
+    return found
 
 
 def room_for(labels: Array, device: str) -> tuple[Any, int]:
@@ -209,32 +151,32 @@ def table_of_runs(
 ) -> DeviceTable | None:
     """Start to count labeled runs, as `count_runs` does, and compute columns; None if unsupported.
 
-    `lasts` tells whether the table still exists when the columns are waited for: painting
-    overwrites it.
+    `lasts` tells whether the table still exists when the columns are waited for, unless the request
+    needs labels: painting them overwrites it.
     """
-    plan = request.plan
-    if not is_fused(request, shape, device):
+    share = share_of(request, shape, device)
+    if share is None or share.apart:
         return None
     source = passes("measuring.sources", device).RunSource
-    values = request.values if plan.needs_pixels else None
-    if not source(table, shape, 0, full=full).suffices(plan.layout, values, moments=False):
+    values = request.values if share.counted.needs_pixels else None
+    if not source(table, shape, 0, full=full).suffices(share.counted.layout, values, moments=False):
         return None
     size = prod(shape)
-    most = size if table.many else (size + 1) // 2
-    kind = shape, "runs", full, device
     return _start(
         request,
+        share,
         lambda rows: source(table, shape, rows - 1, full=full),
         shape,
-        kind,
-        most,
+        (shape, "runs", full, device),
+        size if table.many else (size + 1) // 2,
         device,
-        lasts=lasts,
+        lasts=lasts and not request.plan.needs_labels,
     )
 
 
 def _start(
     request: RequestFields,
+    share: Share,
     source: Callable[[int], Any],
     shape: tuple[int, ...],
     kind: Any,
@@ -242,63 +184,22 @@ def _start(
     device: str,
     *,
     lasts: bool = True,
-) -> DeviceTable | None:
-    """Start the kernels of a request, or return None if a property has no steps."""
-    found = steps_of(request, device)
-    if found is None:
-        return None
-    names, formulas = found
+) -> DeviceTable:
+    """Start the kernels of a share."""
     values = None
-    if request.plan.needs_pixels:
+    if share.counted.needs_pixels:
         values = place(request.values, device)
         values = library(values).ascontiguousarray(values)
         values = values.view("u1") if values.dtype == bool else values
-    kernels = passes("measuring.columns", device)
-    on_host = request.columns_on == "host"
-    columns = kernels.Columns(
-        source, request.plan.layout, formulas, values, kind, most, on_host, lasts
+    columns = passes("measuring.columns", device).Columns(
+        source,
+        share.counted.layout,
+        share.formulas,
+        values,
+        kind,
+        most,
+        on_host=request.columns_on == "host",
+        lasts=lasts,
+        keeps=not share.apart and share.rest is not None and bool(share.rest.columns),
     )
-    return DeviceTable(columns, names, device)
-
-
-def is_fused(request: RequestFields, shape: tuple[int, ...], device: str) -> bool:
-    """Return whether the device that counts can compute the columns, too."""
-    plan, values = request.plan, request.values
-    if request.columns_on is None or device == "cpu" or request.periodic or 0 in shape:
-        return False
-    if plan.needs_labels or plan.needs_moments or plan.needs_host or len(shape) > 6:
-        return False
-    if may_be_wide(shape, plan.layout):
-        return False
-    if not plan.needs_pixels:
-        return True
-    few = values.dtype.kind in "bu" and values.itemsize <= 2 and values.ndim == len(shape)
-    return few and prod(shape) < 2 ** (63 - 16 * values.dtype.itemsize)
-
-
-def steps_of(
-    request: RequestFields, device: str
-) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], Any] | None:
-    """Return the names of each property's columns, and the packed steps; None if there are none."""
-    return _steps_of(request.plan, request.spacing, request.separator, device)
-
-
-@lru_cache(256)
-def _steps_of(
-    plan: Plan, spacing: tuple[float, ...], separator: str, device: str
-) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], Any] | None:
-    each = Steps(plan.layout, spacing)
-    names: list[tuple[str, tuple[str, ...]]] = []
-    steps: list[Step] = []
-    for name, key in plan.columns:
-        found = each.of(key)
-        if found is None:
-            return None
-        shape, own = found
-        names.append((name, part_names(name, shape, separator) if shape else (name,)))
-        steps.extend(own)
-    size = prod(spacing)
-    formulas = passes("measuring.columns", device).pack(
-        tuple(steps), spacing, size, plan.layout.stacked
-    )
-    return None if formulas is None else (tuple(names), formulas)
+    return DeviceTable(columns, share, shape, device)

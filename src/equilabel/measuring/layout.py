@@ -39,6 +39,7 @@ from equilabel.domains.neighborhood import half, offsets
 # Coordinates count from the first pixel of the image. The rank is the number of spatial axes, one
 # less than the axes of the image with `stacked`.
 
+AXES = 6  # of an image, at most
 Steps = Literal["none", "faces", "all"]
 Outline = Literal["none", "equal", "uneven"]
 
@@ -67,6 +68,11 @@ class Layout:
     def rank(self) -> int:
         """Number of spatial axes."""
         return self.axes - self.stacked
+
+    @property
+    def spatial(self) -> range:
+        """Spatial axes, numbered as those of an image of six axes: the last one is 5."""
+        return range(AXES - self.rank, AXES)
 
     @property
     def compared(self) -> Steps:
@@ -153,7 +159,7 @@ def steps_to(rank: int, neighbors: Steps) -> np.ndarray[tuple[int, int], np.dtyp
 class Formula(IntEnum):
     """Formula of a column, and the meaning of `one`, `other` and the weights of its step.
 
-    Axes are numbered as those of an image of six axes: the last one is 5.
+    Axes are numbered as by `Layout.spatial`.
     """
 
     LABEL = 0

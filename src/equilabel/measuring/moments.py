@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .layout import Formula, Step
 from .property import (
     AREA,
     BOTH,
@@ -22,6 +23,7 @@ from .property import (
     SHAPE,
     VALUE_POWERS,
     Property,
+    parts,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
+    from .layout import Layout
     from .measurement import Measurement
+    from .property import Parts
 
 
 # ---- Formulas of second moments, from exact sums: scikit-image's definitions, with `spacing`
@@ -114,6 +118,19 @@ def _ratio(part: HostArray, whole: HostArray) -> HostArray:
     return np.asarray(np.divide(part, whole, out=np.ones(len(whole)), where=whole > 0))
 
 
+def _tensor_steps(layout: Layout, _: tuple[float, ...]) -> Parts | None:
+    """Return a step for each entry; a kernel has room for those of two or three axes."""
+    if layout.rank not in BOTH:
+        return None
+    return {(i, j): Step(Formula.TENSOR, i, j) for i, j in np.ndindex(layout.rank, layout.rank)}
+
+
+def _eigenvalue_steps(layout: Layout, _: tuple[float, ...]) -> Parts | None:
+    if layout.rank not in BOTH:
+        return None
+    return parts(Step(Formula.EIGENVALUE, k) for k in range(layout.rank))
+
+
 _inertia = partial(Property, needs=("box", "sums", "seconds"))
 
 INERTIA_ROWS = (
@@ -123,6 +140,7 @@ INERTIA_ROWS = (
         MOMENTS,
         unit=AREA,
         formula=inertia_tensor,
+        step=_tensor_steps,
     ),
     _inertia(
         "inertia_tensor_eigvals",
@@ -130,6 +148,7 @@ INERTIA_ROWS = (
         MOMENTS,
         unit=AREA,
         formula=inertia_tensor_eigvals,
+        step=_eigenvalue_steps,
     ),
     _inertia(
         "axis_major_length",
@@ -138,6 +157,7 @@ INERTIA_ROWS = (
         ranks=BOTH,
         unit=LENGTH,
         formula=lambda m: np.asarray(axes(m)[:, 0]),
+        step=Step(Formula.AXIS, 0),
     ),
     _inertia(
         "axis_minor_length",
@@ -146,6 +166,7 @@ INERTIA_ROWS = (
         ranks=BOTH,
         unit=LENGTH,
         formula=lambda m: np.asarray(axes(m)[:, -1]),
+        step=lambda layout, _: Step(Formula.AXIS, layout.rank - 1),
     ),
     _inertia(
         "eccentricity",
@@ -153,6 +174,7 @@ INERTIA_ROWS = (
         SHAPE,
         ranks=FLAT,
         formula=eccentricity,
+        step=Step(Formula.ECCENTRICITY),
     ),
     _inertia(
         "zingg_elongation",
@@ -161,6 +183,7 @@ INERTIA_ROWS = (
         ranks=DEEP,
         source=OURS,
         formula=lambda m: axes_ratio(m, 1),
+        step=Step(Formula.AXES_RATIO, 1, 0),
     ),
     _inertia(
         "zingg_flatness",
@@ -169,6 +192,7 @@ INERTIA_ROWS = (
         ranks=DEEP,
         source=OURS,
         formula=lambda m: axes_ratio(m, 2),
+        step=Step(Formula.AXES_RATIO, 2, 1),
     ),
     _inertia(
         "orientation",
@@ -177,6 +201,7 @@ INERTIA_ROWS = (
         ranks=FLAT,
         unit=RADIAN,
         formula=orientation,
+        step=Step(Formula.ORIENTATION),
     ),
 )
 
@@ -262,35 +287,34 @@ def _each_channel(found: Measurement, derive: Callable[[HostArray], HostArray]) 
     return found.channels(np.stack(parts, axis=-1))
 
 
-_central = partial(Property, group=MOMENTS, needs=("box", "sums", "central"))
+_moments = partial(Property, group=MOMENTS, needs=("box", "sums", "central"), step=None)
 _weighted = partial(
-    Property, group=GRAY, ranks=BOTH, intensity=True, needs=("box", "weighted", "weighted_central")
+    _moments, group=GRAY, ranks=BOTH, intensity=True, needs=("box", "weighted", "weighted_central")
 )
 
 ROWS = (
-    Property(
+    _moments(
         "moments",
         "Sums of powers of coordinates in the bounding box.",
-        MOMENTS,
         ranks=BOTH,
         unit=POWERS,
         needs=("box", "raw"),
         formula=lambda m: _scaled(m, "raw"),
     ),
-    _central(
+    _moments(
         "moments_central",
         "Sums of powers of distances from the centroid.",
         ranks=BOTH,
         unit=POWERS,
         formula=lambda m: _scaled(m, "central"),
     ),
-    _central(
+    _moments(
         "moments_normalized",
         "Central moments, normalized: the size of the object does not matter.",
         ranks=BOTH,
         formula=lambda m: _normalized(m, _scaled(m, "central")),
     ),
-    _central(
+    _moments(
         "moments_hu",
         "Hu's seven invariants to shifts, scale and rotation.",
         ranks=FLAT,

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .layout import Formula, Step
 from .property import AREA, BOTH, DEEP, FLAT, LENGTH, OURS, SHAPE, Property
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from equilabel.array_types import HostArray
@@ -114,6 +117,20 @@ def sphericity(found: Measurement) -> HostArray:
     return np.asarray(np.cbrt(36 * np.pi) * np.cbrt(volume) ** 2 / crofton(found))
 
 
+def _weighted(
+    formula: Formula,
+    group: str,
+    weights_of: Callable[[Layout, NDArray[np.float64]], NDArray[np.float64]],
+) -> Callable[[Layout, tuple[float, ...]], Step]:
+    """Return what gives the step of a formula that weights a group of columns."""
+
+    def step(layout: Layout, spacing: tuple[float, ...]) -> Step:
+        weights = tuple(weights_of(layout, np.array(spacing)).tolist())
+        return Step(formula, layout[group].start, len(weights), weights)
+
+    return step
+
+
 _shape = partial(Property, group=SHAPE)
 
 ROWS = (
@@ -124,6 +141,7 @@ ROWS = (
         unit=LENGTH,
         needs=("outline",),
         formula=perimeter,
+        step=_weighted(Formula.WEIGHED, "outline", outline_weights),
     ),
     _shape(
         "perimeter_crofton",
@@ -132,6 +150,7 @@ ROWS = (
         unit=LENGTH,
         needs=("all",),
         formula=crofton,
+        step=_weighted(Formula.INTERCEPTS, "pairs", crofton_weights),
     ),
     _shape(
         "perimeter_edges",
@@ -141,6 +160,7 @@ ROWS = (
         unit=LENGTH,
         needs=("faces",),
         formula=exposed,
+        step=_weighted(Formula.INTERCEPTS, "pairs", face_weights),
     ),
     _shape(
         "circularity",
@@ -149,6 +169,7 @@ ROWS = (
         source=OURS,
         needs=("all",),
         formula=circularity,
+        step=_weighted(Formula.CIRCULARITY, "pairs", crofton_weights),
     ),
     _shape(
         "surface_area_faces",
@@ -158,6 +179,7 @@ ROWS = (
         unit=AREA,
         needs=("faces",),
         formula=exposed,
+        step=_weighted(Formula.INTERCEPTS, "pairs", face_weights),
     ),
     _shape(
         "surface_area_crofton",
@@ -167,6 +189,7 @@ ROWS = (
         unit=AREA,
         needs=("all",),
         formula=crofton,
+        step=_weighted(Formula.INTERCEPTS, "pairs", crofton_weights),
     ),
     _shape(
         "sphericity",
@@ -175,6 +198,7 @@ ROWS = (
         source=OURS,
         needs=("all",),
         formula=sphericity,
+        step=_weighted(Formula.SPHERICITY, "pairs", crofton_weights),
     ),
     _shape(
         "euler_number",
@@ -182,6 +206,7 @@ ROWS = (
         ranks=BOTH,
         needs=("euler_full",),
         formula=lambda m: m.group("euler_full")[:, 0],
+        step=lambda layout, _: Step(Formula.COUNT, layout["euler_full"].start),
     ),
     _shape(
         "euler_number_faces",
@@ -190,5 +215,6 @@ ROWS = (
         source=OURS,
         needs=("euler_face",),
         formula=lambda m: m.group("euler_face")[:, 0],
+        step=lambda layout, _: Step(Formula.COUNT, layout["euler_face"].start),
     ),
 )

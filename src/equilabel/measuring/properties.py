@@ -7,21 +7,29 @@ from functools import partial
 import numpy as np
 
 from . import moments, perimeters, sizes
+from .layout import Formula, Step
 from .property import BOTH, GRAY, LENGTH, OURS, PIXEL, POSITION, SHAPE, VALUE, Property
 
 _gray = partial(Property, group=GRAY, intensity=True, unit=VALUE, needs=("values",))
 
 INTENSITY_ROWS = (
-    _gray("intensity_mean", "Mean value.", formula=lambda m: m.channels(m.means)),
+    _gray(
+        "intensity_mean",
+        "Mean value.",
+        formula=lambda m: m.channels(m.means),
+        step=Step(Formula.VALUE_MEAN),
+    ),
     _gray(
         "intensity_min",
         "Minimum of the values.",
         formula=lambda m: m.channels(m.values.lows.astype(np.float64)),
+        step=Step(Formula.VALUE_LOW),
     ),
     _gray(
         "intensity_max",
         "Maximum of the values.",
         formula=lambda m: m.channels(m.values.highs.astype(np.float64)),
+        step=Step(Formula.VALUE_HIGH),
     ),
     _gray(
         "intensity_median",
@@ -29,22 +37,25 @@ INTENSITY_ROWS = (
         ranks=BOTH,
         needs=("median",),
         formula=lambda m: m.channels(m.medians),
+        step=None,
     ),
     _gray(
         "intensity_std",
         "Standard deviation of the values.",
         needs=("values", "deviations"),
         formula=lambda m: m.channels(np.sqrt(m.variances)),
+        step=Step(Formula.VALUE_STD),
     ),
     _gray(
         "intensity_sum",
         "Sum of the values.",
         source=OURS,
         formula=lambda m: m.channels(m.values.sums),
+        step=Step(Formula.VALUE_SUM),
     ),
 )
 
-_row = partial(Property, ranks=BOTH)
+_row = partial(Property, ranks=BOTH, step=None)
 
 BY_SCIKIT_IMAGE = (
     _row("coords", "Coordinates of the pixels.", POSITION, unit=PIXEL),

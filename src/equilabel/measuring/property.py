@@ -1,12 +1,14 @@
-"""One property of labels: its description, what it follows from, and its formula."""
+"""One property of labels: its description, what it follows from, its formula and its step."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from .layout import Layout, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from equilabel.array_types import HostArray
 
@@ -14,6 +16,14 @@ if TYPE_CHECKING:
 
 
 ON_HOST = frozenset({"hull", "corners", "filled", "median"})  # need all pixels of a label
+
+Parts: TypeAlias = "dict[tuple[int, ...], Step]"
+"""The step of each part of a property, by the indices of the part."""
+
+
+def parts(steps: Iterable[Step]) -> Parts:
+    """Return the parts of a property with one index."""
+    return {(k,): step for k, step in enumerate(steps)}
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,11 @@ class Property:
     needs: tuple[str, ...] = ()  # "box", groups of `Layout`, and sums that `Plan` lists
     # From counts to one value or array for each label; None if scikit-image computes it.
     formula: Callable[[Measurement], HostArray] | None = None
+    # The same for a kernel: a step, or what gives one or several for a layout of counts and a
+    # spacing. None if the formula is applied on the host, wherever labels are counted.
+    step: Step | Callable[[Layout, tuple[float, ...]], Step | Parts | None] | None = field(
+        kw_only=True
+    )
 
     @property
     def counted(self) -> bool:
@@ -47,6 +62,11 @@ class Property:
     def mergeable(self) -> bool:
         """Whether it follows from merged counts of parts of an image."""
         return self.periodic and not set(self.needs) & {"raw", "central", "weighted"}
+
+    def steps(self, layout: Layout, spacing: tuple[float, ...]) -> Parts | None:
+        """Return a step of a kernel for each part; None if the formula is applied on the host."""
+        found = self.step(layout, spacing) if callable(self.step) else self.step
+        return {(): found} if isinstance(found, Step) else found
 
     def compute(self, found: Measurement) -> HostArray:
         """Apply the formula."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -51,11 +52,15 @@ class Request(RequestFields):
 
         `labels` are needed only if `plan.needs_labels`, or if a `DeviceTable` is not finished.
         """
-        groups = counts.finish() if isinstance(counts, DeviceTable) else None
-        if groups is None:
+        table = counts if isinstance(counts, DeviceTable) else None
+        groups = None if table is None else table.finish()
+        if table is None or groups is None:
             if isinstance(counts, DeviceTable):
                 counts = count_labels(labels, self.values, self.plan)
             groups = self._moved(self.columns(counts, labels))
+        elif table.rest is not None:
+            rest = replace(self, plan=table.rest)
+            groups |= self._moved(rest.columns(table.counts, labels))
         found: dict[str, Array] = {}
         for name in self.plan.order:
             found |= groups[name]
@@ -75,10 +80,12 @@ class Request(RequestFields):
                 for name, columns in groups.items()
             }
 
-    def columns(self, counts: Counts, labels: Array) -> Columns:
-        """Compute the columns of each property by its name."""
+    def columns(self, counts: Counts | None, labels: Array) -> Columns:
+        """Compute the columns of each property by its name; `counts` is None if none is counted."""
         plan = self.plan
-        groups = compute_columns(counts, plan.columns, self.spacing, self.separator)
+        groups: Columns = {}
+        if counts is not None:
+            groups = compute_columns(counts, plan.columns, self.spacing, self.separator)
         if plan.needs_labels:
             values = None if self.values is None else fetch(self.values)
             groups |= compute_objects(fetch(labels), values, self)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .property import BOTH, DEEP, LENGTH, OURS, PIXEL, POSITION, SHAPE, SIZE, Property
+from .layout import AXES, Formula, Step
+from .property import BOTH, DEEP, LENGTH, OURS, PIXEL, POSITION, SHAPE, SIZE, Property, parts
 
 if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
+    from .layout import Layout
     from .measurement import Measurement
+    from .property import Parts
 
 
 def area(found: Measurement) -> HostArray:
@@ -43,25 +47,48 @@ def _box_pixels(found: Measurement) -> HostArray:
     return np.asarray(np.prod((found.last - found.first).T, axis=0))
 
 
+def _area_step(_: Layout, spacing: tuple[float, ...]) -> Step:
+    return Step(Formula.WEIGHED, 0, 1, (prod(spacing),))
+
+
+def _box_steps(layout: Layout, _: tuple[float, ...]) -> Parts:
+    highs = range(layout["highs"].stop - layout.rank, layout["highs"].stop)
+    first = [Step(Formula.FIRST, axis) for axis in layout.spatial]
+    return parts([*first, *(Step(Formula.COUNT, column) for column in highs)])
+
+
 _position = partial(Property, group=POSITION)
 _place = partial(_position, unit=LENGTH, needs=("box", "sums"))
-_hull = partial(Property, ranks=BOTH, needs=("hull",))
+_hull = partial(Property, ranks=BOTH, needs=("hull",), step=None)
 
 ROWS = (
-    _position("label", "Number of the object.", formula=lambda m: m.counts.labels),
+    _position(
+        "label",
+        "Number of the object.",
+        formula=lambda m: m.counts.labels,
+        step=Step(Formula.LABEL),
+    ),
     _position(
         "frame",
         "Image of the stack in which the object is.",
         source=OURS,
         needs=("box",),
         formula=lambda m: m.counts.begins[:, 0],
+        step=lambda layout, _: Step(Formula.FIRST, AXES - layout.axes),
     ),
-    _position("num_pixels", "Number of pixels.", unit=PIXEL, formula=lambda m: m.pixels),
+    _position(
+        "num_pixels",
+        "Number of pixels.",
+        unit=PIXEL,
+        formula=lambda m: m.pixels,
+        step=Step(Formula.COUNT),
+    ),
     _position(
         "area",
         "Area (volume): number of pixels times the area (volume) of one.",
         unit=SIZE,
         formula=area,
+        step=_area_step,
     ),
     _position(
         "volume",
@@ -70,6 +97,7 @@ ROWS = (
         source=OURS,
         unit=SIZE,
         formula=area,
+        step=_area_step,
     ),
     _position(
         "bbox",
@@ -77,6 +105,7 @@ ROWS = (
         unit=PIXEL,
         needs=("box",),
         formula=lambda m: m.box,
+        step=_box_steps,
     ),
     _position(
         "area_bbox",
@@ -84,6 +113,7 @@ ROWS = (
         unit=SIZE,
         needs=("box",),
         formula=lambda m: _box_pixels(m) * m.pixel_size,
+        step=Step(Formula.BOX_SIZE),
     ),
     _position(
         "area_filled",
@@ -92,28 +122,33 @@ ROWS = (
         unit=SIZE,
         needs=("filled",),
         formula=lambda m: m.filled * m.pixel_size,
+        step=None,
     ),
     _position(
         "extent",
         "Ratio of the object's pixels to those of its bounding box.",
         needs=("box",),
         formula=lambda m: np.asarray(m.pixels / _box_pixels(m)),
+        step=Step(Formula.EXTENT),
     ),
     _place(
         "centroid",
         "Mean coordinate along each axis.",
         formula=lambda m: np.asarray(m.inside(m.first + m.local) * m.spacing),
+        step=lambda layout, _: parts(Step(Formula.CENTROID, axis) for axis in layout.spatial),
     ),
     _place(
         "centroid_local",
         "Mean coordinate, relative to the corner of the bounding box.",
         formula=lambda m: np.asarray(m.local * m.spacing),
+        step=lambda layout, _: parts(Step(Formula.LOCAL, axis) for axis in layout.spatial),
     ),
     _position(
         "equivalent_diameter_area",
         "Diameter of the disk (ball) of the same area.",
         unit=LENGTH,
         formula=equivalent_diameter_area,
+        step=Step(Formula.DIAMETER),
     ),
     _position(
         "touches_border",
@@ -121,6 +156,7 @@ ROWS = (
         source=OURS,
         needs=("box",),
         formula=touches_border,
+        step=Step(Formula.TOUCHES),
     ),
 )
 

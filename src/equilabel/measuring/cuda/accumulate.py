@@ -195,9 +195,7 @@ class Accumulator:
         """Return sums of values of small types, and of their squares."""
         table = cupy.zeros((self._count, 4), np.uint64)
         self._rows.add_gray(self.layout, values, table)
-        found = self._slots.fetch(table)
-        low, high = ~found[:, 1:2], found[:, 2:3]
-        return found[:, :1], low.astype(values.dtype), high.astype(values.dtype), found[:, 3:]
+        return sums_of_values(self._slots.fetch(table), values.dtype)
 
     def _values(
         self, values: Array, channel: int, exact: bool, scale: int
@@ -238,6 +236,12 @@ class Accumulator:
             described, _ = describe(self._rows.sides, self.layout, tall, WIDE)
             most = np.uint64(self._count - 1)
             launch(function, 32 * warps, self._flat, values, channels, described, most, *arguments)
+
+
+def sums_of_values(found: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, ...]:
+    """Return sums, minima, maxima and sums of squares, (N, 1), from rows of a table of values."""
+    low, high = ~found[:, 1:2], found[:, 2:3]
+    return found[:, :1], low.astype(dtype), high.astype(dtype), found[:, 3:]
 
 
 def _plain(values: Array) -> Array:

@@ -17,6 +17,7 @@ from equilabel.devices.cuda.kernels import kernel, start
 from equilabel.devices.cuda.transfers import Pinned
 from equilabel.measuring.layout import WHOLE, Formula, Layout, Step
 
+from .accumulate import Slots, sums_of_values
 from .sources import AXES, describe
 
 STEPS, WEIGHTS = 64, 128  # as in columns.cuh
@@ -92,7 +93,8 @@ class Columns:
     `source` returns, for a number of rows, a `LabelSource` or `RunSource` whose table has so many.
     `values` are flat, bool or unsigned int of up to 16 bits, or None. Images of one `kind` are
     expected to have similar numbers of labels; a table has room for `most`. `on_host` asks for
-    columns of NumPy. `lasts` tells whether the source still exists when columns are waited for.
+    columns of NumPy. `lasts` tells whether the source still exists when columns are waited for,
+    `keeps` whether `counts` will be called.
     """
 
     def __init__(
@@ -105,10 +107,12 @@ class Columns:
         most: int,
         on_host: bool,
         lasts: bool = True,
+        keeps: bool = False,
     ) -> None:
         self._source, self._layout, self._formulas = source, layout, formulas
         self._values, self._kind, self._most = values, kind, most
-        self._on_host, self._lasts = on_host, lasts
+        self._on_host, self._lasts, self._keeps = on_host, lasts, keeps
+        self._memory: Any = None
         self._start(min(expected(kind), most))
 
     def _start(self, labels: int) -> None:
@@ -139,6 +143,8 @@ class Columns:
         done = cupy.cuda.Event(disable_timing=True)
         done.record()
         self._told, self._done, self._labels = told, done, labels
+        if self._keeps:
+            self._memory = memory
 
     def __del__(self) -> None:
         if "_done" in self.__dict__:  # the memory must not be reused while the kernel writes to it
@@ -168,6 +174,15 @@ class Columns:
         if self._out is not None:
             return columns_of_device(self._out, labels, found, dtypes)
         return columns_of_host(told, labels, found, dtypes)
+
+    def counts(self) -> tuple[Array, Array, tuple[Array, ...] | None]:
+        """Copy what was counted to the host, after `finish`: labels, table, and sums of values."""
+        rows, width = self._labels + 1, self._layout.width
+        slots = Slots(cupy.ndarray((rows, width), np.uint64, self._memory), dense=False)
+        if self._values is None:
+            return slots.labels, slots.table, None
+        sums = cupy.ndarray((rows, 4), np.uint64, self._memory + 8 * rows * width)
+        return slots.labels, slots.table, sums_of_values(slots.fetch(sums), self._values.dtype)
 
 
 def columns_of_host(

@@ -1,8 +1,4 @@
-"""Cache of prepared tables: repeated requests for labels on a GPU are checked once.
-
-Checking arguments and choosing kernels takes as long as measuring 4096 x 4096 labels. Its result
-depends only on the arguments and on the shapes and types of the images.
-"""
+"""Tables of labels on a GPU like earlier ones: their arguments were checked then."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from equilabel.booleans import normalize_bools
 from equilabel.devices import is_on_cuda, passes, resolve
 
 from .checks import check_columns
-from .device_table import is_fused, room_for, steps_of
+from .device_table import room_for, share_of
 from .request import make_request
 
 if TYPE_CHECKING:
@@ -21,9 +17,12 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import Array
 
+# Checking arguments and choosing kernels takes as long as measuring 4096 x 4096 labels. The result
+# depends only on the arguments and on the shapes and types of the images, so it is kept.
+
 LISTS = (tuple, list)
 ALIGNED = 16  # bytes that are read at once
-MOST = 512  # kinds of tables that a thread caches
+MOST = 512  # kinds of tables that are remembered
 
 
 class _Prepared(NamedTuple):
@@ -35,7 +34,7 @@ class _Prepared(NamedTuple):
 
 
 class _Memory(threading.local):
-    """Per-thread cache: a `Tabler` owns a mutable argument buffer."""
+    """What each thread remembers: a `Tabler` keeps the arguments of a launch in a buffer."""
 
     def __init__(self) -> None:
         self.tables: dict[Any, _Prepared | None] = {}
@@ -44,12 +43,13 @@ class _Memory(threading.local):
 _memory = _Memory()
 
 
-def table_at_once(
+def table_again(
     labels: Array, values: Array, properties: Any, stacked: Any, separator: Any, columns: Any
 ) -> dict[str, Array] | None:
-    """Return the table of labels on a GPU, or None if the caller must take the general path.
+    """Return a table of labels on a GPU by what computed such tables before.
 
-    Arguments and errors are those of `regionprops_table`.
+    None if unsupported: the caller checks the arguments and takes the general path. Arguments and
+    errors are those of `regionprops_table`.
     """
     if not is_on_cuda(labels) or type(stacked) is not bool or type(properties) not in LISTS:
         return None
@@ -96,27 +96,25 @@ def _prepare(
     request = make_request(
         wanted, values, shape, None, stacked=stacked, separator=separator, columns_on=place
     )
-    found = steps_of(request, device) if is_fused(request, shape, device) else None
-    if found is None:
+    share = share_of(request, shape, device)
+    if share is None or share.rest is not None:
         return None
-    names, formulas = found
-    flat = tuple(part for _, parts in names for part in parts)
-    if len(set(flat)) < len(flat):  # the separator made two names equal
+    names = tuple(part for _, parts in share.names for part in parts)
+    if len(set(names)) < len(names):  # the separator made two names equal
         return None
     kind, room = room_for(labels, device)
-    plan = request.plan
-    gray = values.dtype if plan.needs_pixels else None
-    kernels = passes("measuring.table_at_once", "cuda")
-    spec = kernels.TableSpec(plan.layout, formulas, gray, kind, room, place == "host", flat)
+    layout, gray = request.plan.layout, values.dtype if request.plan.needs_pixels else None
+    kernels = passes("measuring.tabler", "cuda")
+    spec = kernels.TableSpec(layout, share.formulas, gray, kind, room, place == "host", names)
     measure = kernels.tabler_for(labels, spec)
     return _Prepared(measure, gray is not None)
 
 
 def remembered() -> int:
-    """Return the number of kinds of tables that this thread can compute in one call."""
+    """Count the kinds of tables that this thread remembers."""
     return sum(found is not None for found in _memory.tables.values())
 
 
 def forget() -> None:
-    """Empty the cache of this thread."""
+    """Forget all kinds of tables in this thread."""
     _memory.tables.clear()
