@@ -453,6 +453,17 @@ def test_a_disk_is_round_and_a_bar_is_not():
     assert found[1] < 0.05
 
 
+@pytest.mark.parametrize("spacing", [1, (2.0, 0.5, 0.3), (0.1, 7.0, 0.7)])
+def test_lines_in_3d_are_as_thick_as_they_are_wide(spacing):
+    """Both axes are 0 but for rounding, and their ratio says nothing."""
+    for step in ((0, 0, 1), (0, 1, 1), (1, 1, 1), (1, 0, 2), (3, 1, 2)):
+        labels = np.zeros((20, 20, 20), int)
+        for k in range(6):
+            labels[tuple(np.multiply(k, step))] = 1
+        table = regionprops_table(labels, properties=["zingg_flatness"], spacing=spacing)
+        assert table["zingg_flatness"] == [1.0]
+
+
 def test_a_box_is_as_long_and_flat_as_zingg_says():
     labels = np.pad(np.ones((4, 10, 20), int), 1)
     names = ("zingg_elongation", "zingg_flatness", "axis_major_length")

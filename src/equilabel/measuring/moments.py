@@ -107,10 +107,17 @@ def orientation(found: Measurement) -> HostArray:
     return np.where(a == c, level, 0.5 * np.arctan2(-2 * b, c - a))
 
 
+THIN = 1e-6  # as in columns.cuh
+
+
 def axes_ratio(found: Measurement, shorter: int) -> HostArray:
-    """Axis `shorter` divided by the next longer one, longest first; 1 if both are 0."""
+    """Axis `shorter` divided by the next longer one, longest first; 1 if both are 0.
+
+    An axis of 0 is the root of what rounding left of it: it is less than `THIN` of the longest.
+    """
     lengths = axes(found)
-    return _ratio(lengths[:, shorter], lengths[:, shorter - 1])
+    part, whole = lengths[:, shorter], lengths[:, shorter - 1]
+    return _ratio(part, np.where(whole > THIN * lengths[:, 0], whole, 0))
 
 
 def _ratio(part: HostArray, whole: HostArray) -> HostArray:

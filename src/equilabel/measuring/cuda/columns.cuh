@@ -34,6 +34,8 @@ enum {
     VALUE_STD
 };
 
+constexpr double THIN = 1e-6;  // of the longest axis, as in moments.py
+
 // A column: its formula, and numbers whose meaning depends on the formula.
 struct Step {
     int formula, one, other, weight;
@@ -252,7 +254,8 @@ __device__ inline u8 compute(const Row& row, const Step& step)
         break;
     case AXES_RATIO:
         row.axes(three);
-        result = three[step.other] > 0 ? three[step.one] / three[step.other] : 1.0;
+        // An axis of 0 is the root of what rounding left of it.
+        result = three[step.other] > times(THIN, three[0]) ? three[step.one] / three[step.other] : 1.0;
         break;
     case ECCENTRICITY: {
         eigenvalues(row.inertia(), 2, three);
