@@ -110,6 +110,17 @@ def started(monkeypatch):
     def start(function, blocks, threads, *arguments):
         function((blocks,), (threads,), arguments)
 
+    class Call:
+        def __init__(self, function, threads, *arguments):
+            self.function, self.threads, self.arguments = function, threads, arguments
+
+        def start(self, blocks, stream, *numbers):
+            open_ones = iter(numbers)
+            given = [next(open_ones) if each is None else each for each in self.arguments]
+            assert next(open_ones, None) is None
+            start(self.function, blocks, self.threads, *given)
+
+    monkeypatch.setattr(columns, "Call", Call)
     modules = accumulate, columns, histogram, kalentev, komura, tables, transfers, roots, sources
     monkeypatch.setattr(label_counts, "kernel", kernel)
     for module in modules:
@@ -220,14 +231,18 @@ def test_columns_are_computed_from_counts(started, on_host, values):
     steps = (Step(Formula.LABEL), Step(Formula.TOUCHES), Step(Formula.WEIGHED, 0, 1, (0.25,)))
     formulas = columns.pack(steps, (0.5, 0.5), 0.25, False)
     values = None if values is None else on_device(np.ones(labels.shape, values))
+    gray = None if values is None else values.dtype
     found = columns.Columns(
         lambda rows: accumulate.LabelSource.guessed(labels, rows),
-        layout, formulas, values, object(), 9600, on_host,
-    )  # fmt: skip
+        labels.shape,
+        columns.TableSpec(layout, formulas, gray, object(), 9600, on_host),
+        values,
+    )
     check(started)
     fill = named(started[-1])
     assert fill["stride"] == 9600  # labels that there is room for: fewer than are guessed at first
     assert fill["rows"] == 9601
+    found._received[columns.COUNTED] = 1
     if on_host:
         assert [str(column.dtype) for column in found.finish()] == ["int64", "bool", "float64"]
 
@@ -238,10 +253,14 @@ def test_counts_that_the_host_needs_are_those_of_labels_that_occur(started, dtyp
     layout = Layout(axes=2)
     formulas = columns.pack((Step(Formula.LABEL),), (1.0, 1.0), 1.0, False)
     values = None if dtype is None else on_device(np.ones(labels.shape, dtype))
+    gray = None if values is None else values.dtype
     found = columns.Columns(
         lambda rows: accumulate.LabelSource.guessed(labels, rows),
-        layout, formulas, values, object(), 9, False, keeps=True,
-    )  # fmt: skip
+        labels.shape,
+        columns.TableSpec(layout, formulas, gray, object(), 9, False),
+        values,
+        keeps=True,
+    )
     counted = np.zeros((10, layout.width + (4 if dtype else 0)), np.uint64)
     counted[[2, 5, 9]] = np.arange(1, 4)[:, None]
     table, sums = np.hsplit(counted, [layout.width])

@@ -42,6 +42,7 @@ def array(shape, dtype):
         shape=shape,
         dtype=dtype,
         itemsize=dtype.itemsize,
+        size=int(np.prod(shape)),
         nbytes=memory.size,
         data=memory,
         flags=flags,
@@ -94,11 +95,12 @@ def driver(monkeypatch):
         alloc=alloc,
         alloc_pinned_memory=Memory,
         get_current_stream=lambda: stream,
+        Event=lambda **_: SimpleNamespace(record=lambda: None, synchronize=synchronize),
     )
     made = SimpleNamespace(cuda=cuda, ndarray=lambda shape, dtype, at: (shape, str(dtype), at.ptr))
     for module in (kernels, tabler, columns, transfers):
         monkeypatch.setattr(module, "cupy", made)
-    monkeypatch.setattr(tabler, "kernel", kernel)
+    monkeypatch.setattr(columns, "kernel", kernel)
     monkeypatch.setattr(sources, "kernel", kernel)
     monkeypatch.setattr(columns, "_recent", {})
     monkeypatch.setattr(columns, "FIRST_GUESS", (9000,))
@@ -111,8 +113,8 @@ def prepare(labels, gray=None, most=10**6, on_host=False, **kinds):
     gray = None if gray is None else np.dtype(gray)
     layout = Layout(axes=2, **kinds)
     names = "label", "touches_border"
-    spec = tabler.TableSpec(layout, formulas, gray, "kind", most, on_host, names)
-    return tabler.tabler_for(labels, spec)
+    spec = columns.TableSpec(layout, formulas, gray, "kind", most, on_host)
+    return tabler.Tabler(labels, spec, names)
 
 
 @pytest.mark.parametrize("kinds", [{}, {"pairs": "all"}])
@@ -192,15 +194,91 @@ def test_a_tabler_declines_what_it_was_not_made_for(driver):
     labels.flags.c_contiguous = True
     driver.device = 1
     assert measure(labels) is None
-    assert prepare(labels) is None
+    assert prepare(labels)(labels) is None
     driver.device = 0
     labels.data.ptr += 4
     assert measure(labels) is None
     labels.data.ptr -= 4
     values = array((40, 256), "u1")
     values.flags.c_contiguous = False
-    assert measure(labels, values) is None
+    assert prepare(labels, "u1")(labels, values) is None
     driver.error = tabler.FAILURES[1](700)
     assert measure(labels) is None
     driver.error = None
     assert measure(labels) is not None
+
+
+def begin(labels, values=None, **options):
+    """Start columns that are waited for later, of labels or runs that are counted elsewhere."""
+    formulas = columns.pack(STEPS, (1.0, 1.0), 1.0, False)
+    gray = None if values is None else values.dtype
+    most, on_host = options.pop("most", 10**6), options.pop("on_host", False)
+    spec = columns.TableSpec(Layout(axes=2), formulas, gray, "kind", most, on_host)
+    source = sources.LabelSource.guessed
+    found = columns.Columns(
+        lambda rows: source(labels, rows), labels.shape, spec, values, **options
+    )
+    return found
+
+
+@pytest.mark.parametrize("gray", [None, "u1", "u2"])
+def test_columns_that_are_waited_for_later_are_started_as_those_of_a_tabler(driver, gray):
+    labels = array((40, 256), "i4")
+    values = None if gray is None else array((40, 256), gray)
+    driver.told = [{"found": 5}, {"found": 5}]
+    found = begin(labels, values, keeps=True)
+    (count, blocks, given), (fill, fill_blocks, told) = driver.started
+    scratch, out = driver.tables
+    assert (count, fill) == ("count_labels" if gray else "count_quads", "fill_columns")
+    assert given["labels"] == labels.data.ptr
+    assert given["table"] == told["table"] == scratch.ptr
+    assert told["rows"] == given["most"] + 1 == told["stride"] + 1
+    assert told["clean"] == 0  # the host may ask for the counts
+    assert told["out"] == out.ptr
+    assert told["states"] + 8 * (fill_blocks + columns.STATES) == scratch.ptr + scratch.size
+    if gray:
+        assert given["grays"] == values.data.ptr
+        assert told["values"] + 32 * told["rows"] == told["states"]
+    assert driver.waited == 0
+    label, touches = found.finish()
+    assert (label, touches[:2]) == (((5,), "int64", out.ptr), ((5,), "bool"))
+    assert driver.waited == 1
+    assert found._memory is scratch
+    driver.started.clear()
+    columns._recent.clear()
+    prepare(labels, gray)(labels, values)
+    assert [(name, count) for name, count, _ in driver.started] == [
+        (count, blocks),
+        (fill, fill_blocks),
+    ]
+    again = driver.started[1][2]
+    assert (again["rows"], again["stride"]) == (told["rows"], told["stride"])
+
+
+def test_columns_are_counted_again_while_their_source_lasts(driver):
+    labels = array((400, 256), "i4")
+    driver.told = [{"beyond": 90_000}, {"found": 90_000}]
+    found = begin(labels)
+    assert found.finish()[0][0] == (90_000,)
+    rooms = [given["most"] for name, _, given in driver.started if name == "count_quads"]
+    assert rooms[0] == columns.FIRST_GUESS[0] < 90_000 < rooms[1]
+    for told, options in (
+        ({"beyond": 200_000}, {"lasts": False}),
+        ({"beyond": 2**31 - 1}, {}),
+        ({"found": 3, "torn": 1}, {}),
+    ):
+        driver.told = [told]
+        assert begin(labels, **options).finish() is None
+    driver.told = [{"found": 3}]
+    assert [str(column.dtype) for column in begin(labels, on_host=True).finish()] == [
+        "int64",
+        "bool",
+    ]
+
+
+def test_columns_that_nobody_waits_for_end_before_their_memory_is_free(driver):
+    driver.told = [{"found": 3}]
+    found = begin(array((40, 256), "i4"))
+    assert driver.waited == 0
+    del found
+    assert driver.waited == 1

@@ -205,12 +205,13 @@ def device(formulas, monkeypatch):
     seen = SimpleNamespace(steps=[], apart=[])
 
     class Columns:
-        def __init__(self, source, layout, packed, values, kind, most, on_host, lasts, keeps):
-            seen.steps.append(len(packed.dtypes))
+        def __init__(self, source, shape, spec, values, lasts, keeps):
+            seen.steps.append(len(spec.formulas.dtypes))
             needs = {"values", "deviations"} if values is not None else set()
-            plan = Plan((), (), (), layout, frozenset(needs), (), ())
-            self.found, self.packed = count_labels(source(most), values, plan), packed
-            self.on_host, self.keeps = on_host, keeps
+            assert (spec.gray is None) == (values is None)
+            plan = Plan((), (), (), spec.layout, frozenset(needs), (), ())
+            self.found, self.packed = count_labels(source(spec.most), values, plan), spec.formulas
+            self.on_host, self.keeps = spec.on_host, keeps
 
         def finish(self):
             found = fill(formulas, self.found, self.packed)
@@ -226,7 +227,9 @@ def device(formulas, monkeypatch):
         return count_labels(labels, values, plan)
 
     source = SimpleNamespace(guessed=lambda labels, rows: labels)
-    loaded = SimpleNamespace(LabelSource=source, ROOM=4, Columns=Columns, pack=columns.pack)
+    loaded = SimpleNamespace(
+        LabelSource=source, ROOM=4, Columns=Columns, TableSpec=columns.TableSpec, pack=columns.pack
+    )
     for module in (device_table, request):
         monkeypatch.setattr(module, "using", lambda device: nullcontext())
     monkeypatch.setattr(device_table, "passes", lambda name, device: loaded)

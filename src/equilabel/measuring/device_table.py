@@ -140,6 +140,14 @@ def room_for(labels: Array, device: str) -> tuple[Any, int]:
     return (labels.shape, labels.dtype.char, device), room
 
 
+def spec_of(request: RequestFields, share: Share, kind: Any, most: int, device: str) -> Any:
+    """Return the `TableSpec` of a share for labels of one kind, with room for `most` of them."""
+    gray = request.values.dtype if share.counted.needs_pixels else None
+    return passes("measuring.columns", device).TableSpec(
+        share.counted.layout, share.formulas, gray, kind, most, request.columns_on == "host"
+    )
+
+
 def table_of_runs(
     request: RequestFields,
     table: Any,
@@ -193,12 +201,9 @@ def _start(
         values = values.view("u1") if values.dtype == bool else values
     columns = passes("measuring.columns", device).Columns(
         source,
-        share.counted.layout,
-        share.formulas,
+        shape,
+        spec_of(request, share, kind, most, device),
         values,
-        kind,
-        most,
-        on_host=request.columns_on == "host",
         lasts=lasts,
         keeps=not share.apart and share.rest is not None and bool(share.rest.columns),
     )

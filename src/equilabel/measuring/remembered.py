@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from equilabel.booleans import normalize_bools
-from equilabel.devices import is_on_cuda, passes, resolve
+from equilabel.devices import is_on_cuda, passes, resolve, using
 
 from .checks import check_columns
-from .device_table import room_for, share_of
+from .device_table import room_for, share_of, spec_of
 from .request import make_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from equilabel.array_types import Array
+
+    Tabler = Callable[[Array, Array], dict[str, Array] | None]
 
 # Checking arguments and choosing kernels takes as long as measuring 4096 x 4096 labels. The result
 # depends only on the arguments and on the shapes and types of the images, so it is kept.
@@ -25,19 +27,11 @@ ALIGNED = 16  # bytes that are read at once
 MOST = 512  # kinds of tables that are remembered
 
 
-class _Prepared(NamedTuple):
-    """What all tables of one kind have in common."""
-
-    # From labels and values to columns; None while another device is the current one.
-    measure: Callable[[Array, Array], dict[str, Array] | None] | None
-    needs_values: bool
-
-
 class _Memory(threading.local):
     """What each thread remembers: a `Tabler` keeps the arguments of a launch in a buffer."""
 
     def __init__(self) -> None:
-        self.tables: dict[Any, _Prepared | None] = {}
+        self.tables: dict[Any, Tabler | None] = {}
 
 
 _memory = _Memory()
@@ -68,16 +62,11 @@ def table_again(
     except TypeError:  # not hashable: the general path raises the error
         return None
     except KeyError:
+        found = _prepare(labels, values, wanted, stacked, separator, columns)
         if len(known) >= MOST:
             known.clear()
-        found = _prepare(labels, values, wanted, stacked, separator, columns)
-        if found is None or found.measure is not None:
-            known[key] = found
-    if found is None or found.measure is None:
-        return None
-    if not found.needs_values:
-        values = None
-    return found.measure(labels, values)
+        known[key] = found
+    return None if found is None else found(labels, values)
 
 
 def _prepare(
@@ -87,7 +76,7 @@ def _prepare(
     stacked: bool,
     separator: Any,
     columns: Any,
-) -> _Prepared | None:
+) -> Tabler | None:
     """Check a request and prepare its kernels; return None if it needs the general path."""
     shape, device = labels.shape, resolve("auto", labels)
     if labels.dtype.kind not in "ui" or not 1 <= len(shape) <= 6 or len(shape) == stacked:
@@ -102,12 +91,10 @@ def _prepare(
     names = tuple(part for _, parts in share.names for part in parts)
     if len(set(names)) < len(names):  # the separator made two names equal
         return None
-    kind, room = room_for(labels, device)
-    layout, gray = request.plan.layout, values.dtype if request.plan.needs_pixels else None
-    kernels = passes("measuring.tabler", "cuda")
-    spec = kernels.TableSpec(layout, share.formulas, gray, kind, room, place == "host", names)
-    measure = kernels.tabler_for(labels, spec)
-    return _Prepared(measure, gray is not None)
+    with using(device):
+        spec = spec_of(request, share, *room_for(labels, device), device)
+        tabler: Tabler = passes("measuring.tabler", "cuda").Tabler(labels, spec, names)
+    return tabler
 
 
 def remembered() -> int:

@@ -52,15 +52,14 @@ class Request(RequestFields):
 
         `labels` are needed only if `plan.needs_labels`, or if a `DeviceTable` is not finished.
         """
-        table = counts if isinstance(counts, DeviceTable) else None
-        groups = None if table is None else table.finish()
-        if table is None or groups is None:
+        groups = counts.finish() if isinstance(counts, DeviceTable) else None
+        if groups is None:
             if isinstance(counts, DeviceTable):
                 counts = count_labels(labels, self.values, self.plan)
             groups = self._moved(self.columns(counts, labels))
-        elif table.rest is not None:
-            rest = replace(self, plan=table.rest)
-            groups |= self._moved(rest.columns(table.counts, labels))
+        elif isinstance(counts, DeviceTable) and counts.rest is not None:
+            rest = replace(self, plan=counts.rest)
+            groups |= self._moved(rest.columns(counts.counts, labels))
         found: dict[str, Array] = {}
         for name in self.plan.order:
             found |= groups[name]

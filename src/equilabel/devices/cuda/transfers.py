@@ -4,7 +4,6 @@ The bus copies from and to pinned memory only. Several threads each take a piece
 a pinned buffer of their own, and let the bus copy another meanwhile.
 """
 
-import ctypes
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -125,14 +124,6 @@ class Pinned:
     def view(self) -> np.ndarray:
         """Return it as an array of uint64."""
         return np.asarray(self)
-
-    def clear(self, count: int) -> None:
-        """Make the first numbers 0."""
-        ctypes.memset(self.address, 0, 8 * count)
-
-    def numbers(self, count: int) -> list[int]:
-        """Return the first numbers."""
-        return list((ctypes.c_uint64 * count).from_address(self.address))
 
     def keep(self, used: int) -> bool:
         """Return whether views of `used` bytes may go to callers, who let go nobody knows when."""

@@ -5,6 +5,7 @@ as are expected: those of the last images of this kind, and some more. If a labe
 labels are counted again.
 """
 
+import ctypes
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ import cupy
 import numpy as np
 
 from equilabel.array_types import Array
-from equilabel.devices.cuda.kernels import kernel, start
+from equilabel.devices.cuda.kernels import Call, kernel
 from equilabel.devices.cuda.transfers import Pinned
 from equilabel.measuring.layout import WHOLE, Formula, Layout, Step
 
@@ -24,7 +25,10 @@ STEPS, WEIGHTS = 64, 128  # as in columns.cuh
 ROWS = 256  # of a block, as in columns.cu
 STATES = 3  # numbers that `fill_columns` needs beside one for each block
 FIRST_GUESS = (1 << 16,)  # labels
+VALUE_BYTES = 32  # of the sums of a label's values
 TOLD = 5  # numbers that the host receives, as in columns.cu
+NOTHING_TOLD = [0] * TOLD
+AGAIN = -2  # in place of a number of labels: there was no room for all
 COUNTED, BEYOND, TORN, GAPS, ENDED = range(TOLD)
 SPARE = 1 << 20  # unused bytes of a table that may stay allocated on the device
 FORMULAS = np.dtype(
@@ -87,64 +91,127 @@ def _needs_size_alone(step: Step) -> bool:
     )
 
 
-class Columns:
-    """Columns that a device computes.
+class TableSpec(NamedTuple):
+    """What is computed for labels of one kind."""
+
+    layout: Layout
+    formulas: Formulas
+    gray: Any  # type of the values: bool or unsigned int of up to 16 bits; or None
+    kind: Any  # labels of one kind are expected to be similarly many
+    most: int  # labels for which a table has room
+    on_host: bool  # whether columns are arrays of NumPy
+
+
+class ColumnFiller:
+    """What fills columns of labels of one kind from their counts; owns a mutable argument buffer.
+
+    Memory of `_size` bytes holds the table of counts, `_sums` bytes; that of sums of values, if
+    there are any; and the states of the blocks that fill columns.
+    """
+
+    def __init__(self, shape: tuple[int, ...], spec: TableSpec) -> None:
+        self._layout, formulas, gray, self._kind, self._most, self._on_host = spec
+        self._dtypes, self._value_bytes = formulas.dtypes, 0 if gray is None else VALUE_BYTES
+        self._told, self._room = Pinned(TOLD), -1
+        image, _ = describe(shape, self._layout, 1, 1)
+        self._fill = Call(
+            kernel("measuring/cuda/columns", "fill_columns"), ROWS,
+            None, None, None, image, formulas.packed, None, None, None, None, None,
+        )  # fmt: skip
+
+    def _arrange(self) -> None:
+        """Lay out tables with room for as many labels as are expected."""
+        room = min(expected(self._kind), self._most)
+        if room == self._room:
+            return
+        self._room, self._blocks = room, -(-room // ROWS) or 1
+        self._sums = 8 * (room + 1) * self._layout.width
+        self._states = self._sums + self._value_bytes * (room + 1)
+        self._size = self._states + 8 * (self._blocks + STATES)
+        self._fitting = 0  # the value of COUNTED for which the room is right
+
+    def _start(self, stream: int, table: int, clean: bool) -> tuple[Any, Any]:
+        """Start to fill columns from what is counted at an address.
+
+        Return their memory, and the numbers that the host receives; both have to be kept until the
+        kernel has ended.
+        """
+        numbers = len(self._dtypes) * self._room
+        out: Any
+        if self._on_host:
+            out = told = Pinned(TOLD + numbers)
+            target = told.address + 8 * TOLD
+        else:
+            out, told = cupy.cuda.alloc(8 * numbers), self._told
+            target = out.ptr
+        received: Any = (ctypes.c_uint64 * TOLD).from_address(told.address)
+        received[:] = NOTHING_TOLD
+        self._fill.start(
+            self._blocks, stream, table, self._value_bytes and table + self._sums, self._room + 1,
+            table + self._states, told.address, target, self._room, clean,
+        )  # fmt: skip
+        return out, received
+
+    def _count(self, received: Any) -> int | None:
+        """Return how many labels were counted, when the kernel has ended, or `AGAIN`.
+
+        None if the columns must be computed in another way: for negative labels, labels beyond the
+        room of any table, and labels that lie in several images of a stack.
+        """
+        counted, beyond, torn, gaps, _ = received[:]
+        if torn or beyond > self._most:
+            return None
+        if beyond:
+            expect(self._kind, roomy(beyond))
+            return AGAIN
+        if counted != self._fitting:
+            if roomy(counted - 1) == self._room:
+                self._fitting = counted
+            else:
+                expect(self._kind, self._room if gaps else roomy(counted - 1))
+        return int(counted) - 1
+
+    def _cut(self, out: Any, count: int) -> list[Array]:
+        """Cut memory into columns of so many labels."""
+        cut = columns_of_host if self._on_host else columns_of_device
+        return cut(out, self._room, count, self._dtypes)
+
+
+class Columns(ColumnFiller):
+    """Columns that a device computes, of which only the length is waited for, in `finish`.
 
     `source` returns, for a number of rows, a `LabelSource` or `RunSource` whose table has so many.
-    `values` are flat, bool or unsigned int of up to 16 bits, or None. Images of one `kind` are
-    expected to have similar numbers of labels; a table has room for `most`. `on_host` asks for
-    columns of NumPy. `lasts` tells whether the source still exists when columns are waited for,
-    `keeps` whether `counts` will be called.
+    `values` are flat, unsigned, or None. `lasts` tells whether the source still exists when columns
+    are waited for, `keeps` whether `counts` will be called.
     """
 
     def __init__(
         self,
         source: Callable[[int], Any],
-        layout: Layout,
-        formulas: Formulas,
+        shape: tuple[int, ...],
+        spec: TableSpec,
         values: Array,
-        kind: Any,
-        most: int,
-        on_host: bool,
+        *,
         lasts: bool = True,
         keeps: bool = False,
     ) -> None:
-        self._source, self._layout, self._formulas = source, layout, formulas
-        self._values, self._kind, self._most = values, kind, most
-        self._on_host, self._lasts, self._keeps = on_host, lasts, keeps
-        self._memory: Any = None
-        self._start(min(expected(kind), most))
+        super().__init__(shape, spec)
+        self._source, self._values, self._lasts, self._keeps = source, values, lasts, keeps
+        self._begin()
 
-    def _start(self, labels: int) -> None:
-        """Start to count, with room for so many labels, and to compute the columns."""
-        layout, steps = self._layout, len(self._formulas.dtypes)
-        rows, blocks = labels + 1, -(-labels // ROWS) or 1
-        table = 8 * rows * layout.width
-        sums = 0 if self._values is None else 32 * rows
-        size = table + sums + 8 * (blocks + STATES)
-        memory = cupy.cuda.alloc(size)
-        begin: int = memory.ptr
-        cupy.cuda.runtime.memsetAsync(begin, 0, size, cupy.cuda.get_current_stream().ptr)
-        source = self._source(rows)
-        source.count(layout, begin, self._values, begin + table)
-        told = Pinned(TOLD + (steps * labels if self._on_host else 0))
-        told.clear(TOLD)
-        self._out: Array = None
-        out = told.address + 8 * TOLD
-        if not self._on_host:
-            self._out = cupy.cuda.alloc(8 * steps * labels)
-            out = self._out.ptr
-        image, _ = describe(source.sides, layout, 1, 1)
-        start(
-            kernel("measuring/cuda/columns", "fill_columns"), blocks, ROWS,
-            begin, sums and begin + table, rows, image, self._formulas.packed,
-            begin + table + sums, told.address, out, labels, False,
-        )  # fmt: skip
+    def _begin(self) -> None:
+        """Start to count, and to compute the columns."""
+        self._arrange()
+        memory, stream = cupy.cuda.alloc(self._size), cupy.cuda.get_current_stream().ptr
+        cupy.cuda.runtime.memsetAsync(memory.ptr, 0, self._size, stream)
+        table = memory.ptr
+        source = self._source(self._room + 1)
+        source.count(self._layout, table, self._values, table + self._sums)
+        self._out, self._received = self._start(stream, table, False)
+        self._memory: Any = memory if self._keeps else None
         done = cupy.cuda.Event(disable_timing=True)
         done.record()
-        self._told, self._done, self._labels = told, done, labels
-        if self._keeps:
-            self._memory = memory
+        self._done = done
 
     def __del__(self) -> None:
         if "_done" in self.__dict__:  # the memory must not be reused while the kernel writes to it
@@ -153,35 +220,25 @@ class Columns:
     def finish(self) -> Sequence[Array] | None:
         """Wait for the columns; return None if they must be computed in another way.
 
-        That is for negative labels, labels beyond the room of any table (or of this one, if the
-        source is gone), and labels that lie in several images of a stack.
+        Besides what `_count` says, that is if labels must be counted again and the source is gone.
         """
         self._done.synchronize()
         del self._done
-        labels, told = self._labels, self._told
-        counted, beyond, torn, gaps, _ = told.numbers(TOLD)
-        found = counted - 1
-        if beyond > self._most or torn:
+        count = self._count(self._received)
+        if count is None or (count == AGAIN and not self._lasts):
             return None
-        if beyond:
-            expect(self._kind, roomy(beyond))
-            if not self._lasts:
-                return None
-            self._start(min(roomy(beyond), self._most))
+        if count == AGAIN:
+            self._begin()
             return self.finish()
-        expect(self._kind, labels if gaps else roomy(found))
-        dtypes = self._formulas.dtypes
-        if self._out is not None:
-            return columns_of_device(self._out, labels, found, dtypes)
-        return columns_of_host(told, labels, found, dtypes)
+        return self._cut(self._out, count)
 
     def counts(self) -> tuple[Array, Array, tuple[Array, ...] | None]:
         """Copy what was counted to the host, after `finish`: labels, table, and sums of values."""
-        rows, width = self._labels + 1, self._layout.width
+        rows, width = self._room + 1, self._layout.width
         slots = Slots(cupy.ndarray((rows, width), np.uint64, self._memory), dense=False)
         if self._values is None:
             return slots.labels, slots.table, None
-        sums = cupy.ndarray((rows, 4), np.uint64, self._memory + 8 * rows * width)
+        sums = cupy.ndarray((rows, 4), np.uint64, self._memory + self._sums)
         return slots.labels, slots.table, sums_of_values(slots.fetch(sums), self._values.dtype)
 
 
