@@ -272,3 +272,9 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_table(tmp_path):
     expected = segment(image, sigma=1.0)
     np.testing.assert_array_equal(found.labels[...], expected.labels)
     pd.testing.assert_frame_equal(found.table, expected.table)
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_an_image_without_spatial_axes_is_refused(stacked):
+    with pytest.raises(ValueError, match=f"image must have at least {1 + stacked} axes"):
+        segment_chunked(np.array(True), stacked=stacked)

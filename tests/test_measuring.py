@@ -904,6 +904,13 @@ def test_what_skimage_refuses_is_refused(names, shape):
         regionprops_table(np.ones(shape, int), properties=names)
 
 
+def test_what_scikit_image_computes_gives_no_warning_for_a_huge_spacing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = regionprops_table(np.eye(4, dtype=int), properties=["image"], spacing=1e308)
+    np.testing.assert_array_equal(table["image"][0], np.eye(4, dtype=bool))
+
+
 @pytest.mark.parametrize("spacing", [1e-300, 1e-60, 1e-9, 1e9, 1e60, 1e300])
 @pytest.mark.parametrize("rank", [2, 3])
 def test_extreme_spacings_give_numbers_and_no_warnings(rank, spacing):

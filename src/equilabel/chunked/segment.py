@@ -23,7 +23,7 @@ from equilabel.segmentation.checks import (
     reject_unused,
 )
 from equilabel.segmentation.result import Segmentation
-from equilabel.segmentation.smoothing import widths_in_pixels
+from equilabel.segmentation.smoothing import check_axes, widths_in_pixels
 from equilabel.segmentation.steps import default_properties, make_table, radii_in_pixels
 from equilabel.storage.files import replacing
 
@@ -344,6 +344,7 @@ def segment_chunked(
     if axes is None and not isinstance(image, (str, Path)):
         refuse_colors(pretend(base), channel_axis, stacked=picked.stacked)
     rank, first = picked.rank, picked.stacked
+    check_axes(rank, stacked=first)
     steps = check_spacing(picked.spacing, rank)
     scale: Any = {"spacing": None if picked.spacing is None else steps, "unit": picked.unit}
     lengths: Any = {"stacked": first, **scale}

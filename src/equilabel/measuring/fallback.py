@@ -69,13 +69,14 @@ def _list_regions(
         ids = ids if ids[0] == 0 else np.insert(ids, 0, 0)
     if not labels.size:
         return []
-    found: Any = regionprops(
-        labels.astype(np.int64, copy=False) if labels.dtype == np.uint64 else labels,
-        values,
-        cache=request.cache,
-        extra_properties=list(request.plan.functions) or None,
-        spacing=request.given_spacing,
-    )
+    with np.errstate(over="ignore"):  # it multiplies the spacing, which may be huge
+        found: Any = regionprops(
+            labels.astype(np.int64, copy=False) if labels.dtype == np.uint64 else labels,
+            values,
+            cache=request.cache,
+            extra_properties=list(request.plan.functions) or None,
+            spacing=request.given_spacing,
+        )
     return [(region.label if ids is None else ids[region.label], region) for region in found]
 
 

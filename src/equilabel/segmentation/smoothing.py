@@ -218,13 +218,18 @@ def as_pixels(image: ArrayLike, *, stacked: bool = False) -> HostArray:
             "Convert it first, complex numbers for instance with np.abs."
         )
         raise TypeError(message)
-    if pixels.ndim < 1 + stacked:
+    check_axes(pixels.ndim - stacked, stacked=stacked)
+    return pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
+
+
+def check_axes(rank: int, *, stacked: bool) -> None:
+    """Raise ValueError if an image has no spatial axis."""
+    if rank < 1:
         message = (
             f"image must have at least {1 + stacked} axes where stacked={stacked}; "
-            f"got {pixels.ndim}. Add axes with np.atleast_{1 + stacked}d."
+            f"got {rank + stacked}. Add axes with np.atleast_{1 + stacked}d."
         )
         raise ValueError(message)
-    return pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
 
 
 def extremes(pixels: HostArray) -> tuple[Any, Any, bool]:
