@@ -32,7 +32,6 @@ from scipy import sparse
 import equilabel
 from equilabel import samples, simulation
 from equilabel.domains import lattices
-from equilabel.segmentation.binarization import find_threshold
 
 from .tiff import attack as attack_by_process
 
@@ -120,7 +119,6 @@ CALLS = {
     "segment": good(equilabel.segment, image=GRAY),
     "segment_chunked": good(equilabel.segment_chunked, image=GRAY, chunks=5),
     "binarize": good(equilabel.binarize, image=GRAY),
-    "find_threshold": good(find_threshold, image=GRAY),
     "smooth": good(equilabel.smooth, image=GRAY, sigma=1),
     "subtract_background": good(equilabel.subtract_background, image=GRAY, radius=2),
     "link_frames": good(equilabel.link_frames, labels=MOVIE),

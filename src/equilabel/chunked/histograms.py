@@ -49,7 +49,7 @@ def find_level(
         message = (
             "threshold must be a number, or a method that needs no more than a histogram, for an "
             "image of floats in chunks; got 'li'. Pass 'otsu', 'triangle', 'yen', 'isodata' or "
-            "'minimum', or what `find_threshold` finds in a part of the image."
+            "'minimum', or the number that threshold='li' finds in a part of the image."
         )
         raise ValueError(message)
     found = _survey(blocks, source, run, progress)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
-from equilabel.arguments import check_choice, check_flag
+from equilabel.arguments import check_flag
 from equilabel.devices import library, resolve, threads, using
 from equilabel.domains.grid import Foreground
 from equilabel.labeling import label
 
 from .checks import check_block, check_number, check_threshold, reject_unused
 from .smoothing import as_pixels, converted, extremes, gaussian, smooth
-from .thresholds import THRESHOLDS, find_level
+from .thresholds import find_level
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -334,12 +334,3 @@ def binarize(
         )
         mask = foreground.mask()
     return (mask, found) if return_threshold else mask
-
-
-def find_threshold(image: ArrayLike, method: str = "otsu") -> float:
-    """Return the threshold of an image by a method; see the notes of `binarize`.
-
-    NaN if no pixel is finite; the value of the pixels if they are all equal; 0.5 for bool.
-    """
-    check_choice("method", method, THRESHOLDS, remedy="Pass 'otsu' if unsure.")
-    return float(find_level(comparable(as_pixels(image)), method)[0])
