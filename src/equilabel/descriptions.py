@@ -8,12 +8,10 @@ if TYPE_CHECKING:
     from .array_types import HostArray
 
 DESCRIPTIONS = {
-    "background": "Subtract an uneven background first: all that is wider than a box that reaches "
-    "this far to either side, or what a ball of this radius reaches. Choose it larger than the "
-    "radius of the largest object.",
-    "background_method": "A box: the background is all that is wider. A rolling ball: the "
-    "background is what a ball of this radius reaches from below, as in ImageJ; it takes longer "
-    "the larger it is.",
+    "background": "Subtract an uneven background first, found with a box or a ball of this radius. "
+    "Choose a radius larger than your objects: anything wider counts as background.",
+    "background_method": "A box: anything wider than the box is background. A rolling ball: the "
+    "background is what a ball can reach from below, as in ImageJ; a larger ball takes longer.",
     "sigma": "Standard deviation of a Gaussian that smooths the image before the threshold. "
     "Intensities are measured in the original image.",
     "dark": "Find objects that are darker than the background.",
@@ -27,8 +25,9 @@ DESCRIPTIONS = {
     "connectivity": "Which pixels are neighbors, and so belong to the same object: those that "
     "share a side, or also those that share a corner only (in 3D a face, an edge, a corner).",
     "split": "Part objects where they have a neck, before they are dropped by size and measured.",
-    "depth": "Objects are parted where the radius of the smaller one exceeds that of the neck by "
-    "more. Lower it to part more objects.",
+    "depth": "Two objects are separated if the part between them, the neck, is thinner than the "
+    "smaller object: its radius must be smaller by more than this. Lower it to separate more "
+    "objects.",
     "min_size": "Smaller objects are dropped.",
     "exclude_border": "Drop objects that touch the border of the image, where they are cut off.",
     "track": "Add columns to the table: which object of a frame is which of the next, and where "

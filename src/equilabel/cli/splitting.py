@@ -16,8 +16,8 @@ Split = Annotated[
     option(
         OBJECTS,
         "[LENGTH]",
-        f"{DESCRIPTIONS['split']} With a length, in pixels (1.5) or with its unit (0.4um): "
-        f"{DESCRIPTIONS['depth']} Without one, 0.8 pixels.",
+        f"{DESCRIPTIONS['split']} {DESCRIPTIONS['depth']} A length in pixels (1.5) or with a unit "
+        "(0.4um); if left out, 0.8 pixels.",
     ),
 ]
 
