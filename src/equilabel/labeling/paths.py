@@ -67,13 +67,8 @@ def path_of(problem: Problem, wanted: Wanted = LABELS) -> Path:
 
 def take_path(problem: Problem, wanted: Wanted) -> Solution:
     """Label an image, on the device that holds it, by the first path that can."""
-    found: Solution | None = None
-    for path in PATHS:
-        if path.serves(problem, wanted):
-            found = path.label(problem, wanted)
-            if found is not None:
-                break
-    assert found is not None
+    tried = (path.label(problem, wanted) for path in PATHS if path.serves(problem, wanted))
+    found = next(each for each in tried if each is not None)  # the last path serves all
     request = wanted.request
     if request is None or found.counts is not None:
         return found
