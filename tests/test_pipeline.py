@@ -21,7 +21,7 @@ from equilabel import (
     regionprops_table,
     segment,
 )
-from equilabel.segmentation.morphology import fill_holes
+from equilabel.segmentation.morphology import fill_mask
 from equilabel.segmentation.steps import default_properties
 from references import GRID_METHODS
 from strategies import LAYOUTS, blobs, images, noise
@@ -476,18 +476,18 @@ def test_filling_equals_scipy(image, stacked):
         expected = np.stack([ndimage.binary_fill_holes(part) for part in image])
     else:
         expected = ndimage.binary_fill_holes(image)
-    np.testing.assert_array_equal(fill_holes(image, stacked=stacked), expected)
+    np.testing.assert_array_equal(fill_mask(image, stacked=stacked), expected)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0,), (2, 0, 2)])
 def test_an_empty_mask_has_no_holes(shape):
-    assert fill_holes(np.zeros(shape, bool)).shape == shape
+    assert fill_mask(np.zeros(shape, bool)).shape == shape
 
 
 def test_a_hole_with_a_corner_way_out_is_a_hole():
     ring = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], bool)
-    assert fill_holes(ring)[1, 1]
-    assert not fill_holes(ring)[0, 0]
+    assert fill_mask(ring)[1, 1]
+    assert not fill_mask(ring)[0, 0]
 
 
 # ------------------------------------------------------------------- result

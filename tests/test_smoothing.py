@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import ndimage
 from skimage import filters
 
-from equilabel.quantities import without_questions
+from equilabel.quantities import without_blur_warnings
 from equilabel.segmentation.smoothing import smooth
 
 NAN, INF = np.nan, np.inf
@@ -161,7 +161,7 @@ def test_questions_are_left_out_in_one_thread_alone():
     image = np.zeros((40, 40))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with without_questions():
+        with without_blur_warnings():
             smooth(image, 10)
             other = threading.Thread(target=smooth, args=(image, 11))
             other.start()

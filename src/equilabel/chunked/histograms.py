@@ -34,7 +34,7 @@ class Level(NamedTuple):
     constant: bool  # whether all finite pixels are equal to it
 
 
-def find_level(
+def find_threshold_of_blocks(
     method: str, blocks: Blocks, source: GraySource, run: Run, progress: Progress
 ) -> Level:
     """Find the threshold of an image by reading each block once more.

@@ -41,7 +41,7 @@ from .checks import (
     stored_chunks,
 )
 from .engine import Engine
-from .histograms import Level, find_constant_images, find_level
+from .histograms import Level, find_constant_images, find_threshold_of_blocks
 from .masks import (
     FilteredMask,
     MaskedSource,
@@ -213,7 +213,7 @@ class Segmenting:
         value, constant = known.get("value"), known.get("constant")
         if isinstance(value, (int, float)) and isinstance(constant, bool):
             return Level(value, constant)
-        level = find_level(self.threshold, self.blocks, self.source, run, progress)
+        level = find_threshold_of_blocks(self.threshold, self.blocks, self.source, run, progress)
         value = level.value.item() if hasattr(level.value, "item") else level.value
         level = Level(value, bool(level.constant))
         if file is not None:

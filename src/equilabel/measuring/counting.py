@@ -252,7 +252,7 @@ def _finish(
 def _add_of_runs(counts: Counts, found: Any, values: Array, plan: Plan) -> Counts:
     """Add hulls, holes and medians from the runs that an accumulator of the host has kept."""
     from equilabel.measuring.cpu.hulls import find_hulls
-    from equilabel.measuring.cpu.sorted_runs import fill_holes, find_medians, sort_runs
+    from equilabel.measuring.cpu.sorted_runs import count_filled, find_medians, sort_runs
 
     needs = plan.needs
     more: dict[str, Any] = {}
@@ -260,7 +260,7 @@ def _add_of_runs(counts: Counts, found: Any, values: Array, plan: Plan) -> Count
     if needs & {"hull", "corners"}:
         more["hulls"] = Hulls(*find_hulls(found, *runs, with_corners="corners" in needs))
     if "filled" in needs:
-        more["filled"] = fill_holes(found, *runs)
+        more["filled"] = count_filled(found, *runs)
     if "median" in needs:
         flat = values.reshape(prod(counts.shape), 1 if counts.single else values.shape[-1])
         more["medians"] = find_medians(found, *runs, flat)

@@ -5,7 +5,7 @@ measured along an axis, such as the width of a Gaussian; a size is that of an ob
 or a volume (3D). Both need the pixel size if they have a unit.
 """
 
-from .blur import questions_asked, wide_blur, without_questions
+from .blur import blur_warnings_enabled, wide_blur, without_blur_warnings
 from .derived import derived_unit
 from .display import decimals_for, describe_pixels, odd, pixel_of
 from .pixels import WIDEST, Length, Lengths, Size, length_in_pixels, size_in_pixels
@@ -18,6 +18,7 @@ __all__ = [
     "Lengths",
     "Quantity",
     "Size",
+    "blur_warnings_enabled",
     "decimals_for",
     "derived_unit",
     "describe_pixels",
@@ -26,8 +27,7 @@ __all__ = [
     "odd",
     "parse",
     "pixel_of",
-    "questions_asked",
     "size_in_pixels",
     "wide_blur",
-    "without_questions",
+    "without_blur_warnings",
 ]

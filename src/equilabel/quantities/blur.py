@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 FULL_WIDTH, WIDE_SHARE = 2.355, 0.1
 NEVER_WIDE = 2.0  # pixels, however small the image
 
-_asking = ContextVar("asking", default=True)
+_enabled = ContextVar("enabled", default=True)
 
 
 @contextmanager
-def without_questions() -> Iterator[None]:
+def without_blur_warnings() -> Iterator[None]:
     """Disable warnings about wide blurs in this thread, because the caller asks the user itself.
 
     Filters of `warnings` would affect all threads.
     """
-    token = _asking.set(False)
+    token = _enabled.set(False)
     try:
         yield
     finally:
-        _asking.reset(token)
+        _enabled.reset(token)
 
 
-def questions_asked() -> bool:
+def blur_warnings_enabled() -> bool:
     """Return whether warnings about wide blurs are enabled."""
-    return _asking.get()
+    return _enabled.get()
 
 
 def wide_blur(widths: Sequence[float], shape: Sequence[int]) -> tuple[float, int, int] | None:

@@ -27,19 +27,23 @@ if TYPE_CHECKING:
 GRAY_VALUES = 255  # range to which images are scaled: that of 8 bits
 
 
-def find_level(pixels: HostArray, radii: Sequence[float], *, dark: bool = False) -> HostArray:
+def background_of_ball(
+    pixels: HostArray, radii: Sequence[float], *, dark: bool = False
+) -> HostArray:
     """Return the background of an image by the rolling ball, see `subtract_background`.
 
-    `radii` of the ball are in pixels along each axis. The background is nowhere above `pixels`
-    (dark: below); for integers it is rounded away from the pixels. NaN and infinities do not stop
-    the ball.
+    `radii` of the ball are in pixels along each axis; a first axis of radius 0 counts independent
+    images. The background is nowhere above `pixels` (dark: below); for integers it is rounded away
+    from the pixels. NaN and infinities do not stop the ball.
 
     >>> image = np.array([[0, 9, 9, 255, 9, 9]], dtype=np.uint8)
-    >>> find_level(image, (0, 2))
+    >>> background_of_ball(image, (0, 2))
     array([[0, 0, 2, 9, 9, 9]], dtype=uint8)
     """
     from skimage.restoration import rolling_ball
 
+    if radii[0] == 0 and pixels.ndim > 1:
+        return np.stack([background_of_ball(image, radii[1:], dark=dark) for image in pixels])
     upright = pixels.astype(np.float64)
     if dark:
         np.negative(upright, out=upright)
@@ -173,7 +177,8 @@ def subtract_background(
         signed = {1: np.int16, 2: np.int32, 4: np.int64, 8: np.float64}
         pixels = pixels.astype(signed[pixels.dtype.itemsize])
     if method == "rolling_ball":
-        level: HostArray = library(pixels).asarray(_level_of_ball(pixels, radii, dark=dark))
+        host: HostArray = fetch(pixels)
+        level: HostArray = library(pixels).asarray(background_of_ball(host, radii, dark=dark))
         return pixels - level
     if pixels.dtype.kind != "f":
         return pixels - _extreme(most, _extreme(least, pixels, sides), sides)
@@ -182,14 +187,6 @@ def subtract_background(
     inner = _extreme(least, np.where(finite, pixels, far), sides)
     level = _extreme(most, np.where(np.isfinite(inner), inner, -far), sides)
     return np.where(finite, pixels - np.where(finite, level, 0), pixels)
-
-
-def _level_of_ball(pixels: HostArray, radii: Sequence[float], *, dark: bool) -> HostArray:
-    """Return the background on the host, for each image along a first axis of radius 0."""
-    host: HostArray = fetch(pixels)
-    if radii[0] or host.ndim == 1:
-        return find_level(host, radii, dark=dark)
-    return np.stack([_level_of_ball(image, radii[1:], dark=dark) for image in host])
 
 
 def _extreme(name: str, values: HostArray, sides: Sequence[int]) -> HostArray:

@@ -14,7 +14,7 @@ from equilabel.labeling import label
 
 from .checks import check_block, check_number, check_threshold, reject_unused
 from .smoothing import as_pixels, converted, extremes, gaussian, smooth
-from .thresholds import find_level
+from .thresholds import find_threshold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,7 @@ def apply_threshold(
         return from_mask(_hysteresis(pixels, *level, dark=dark, stacked=stacked)), level
     constant = False
     if isinstance(level, str):
-        level, constant = find_level(pixels, level)
+        level, constant = find_threshold(pixels, level)
     return compare_with(pixels, level, dark=dark, strict=constant), float(level)
 
 

@@ -160,8 +160,8 @@ def _near(mask: Array, radii: Sequence[float]) -> Array:
 # ---- Filling holes of a mask
 
 
-def fill_holes(mask: NDArray[np.bool_], *, stacked: bool = False) -> NDArray[np.bool_]:
-    """Fill holes: background not connected through faces to the border of the image.
+def fill_mask(mask: NDArray[np.bool_], *, stacked: bool = False) -> NDArray[np.bool_]:
+    """Fill the holes of a mask: background not connected through faces to the border of the image.
 
     As `scipy.ndimage.binary_fill_holes` does for each image of a stack.
     """

@@ -10,7 +10,7 @@ import numpy as np
 from equilabel.arguments import as_host_array, check_flag, is_sequence, shown
 from equilabel.booleans import normalize_bools
 from equilabel.devices import fetch, filters, is_on_cuda, take, threads
-from equilabel.quantities import WIDEST, length_in_pixels, questions_asked, wide_blur
+from equilabel.quantities import WIDEST, blur_warnings_enabled, length_in_pixels, wide_blur
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,10 +54,10 @@ def widths_in_pixels(
     return [0.0] * stacked + list(widths)
 
 
-def question(sigma: Lengths, widths: Sequence[float], shape: Sequence[int]) -> None:
+def warn_of_wide_blur(sigma: Lengths, widths: Sequence[float], shape: Sequence[int]) -> None:
     """Warn if a Gaussian is so wide that it blurs objects together."""
     found = wide_blur(widths, shape)
-    if found is None or not questions_asked():
+    if found is None or not blur_warnings_enabled():
         return
     width, blur, side = found
     given = f"sigma={shown(sigma)}"
@@ -166,7 +166,7 @@ def smooth(
     stacked = check_flag("stacked", stacked)
     pixels = as_pixels(image, stacked=stacked)
     widths = widths_in_pixels(sigma, pixels.ndim, spacing=spacing, unit=unit, stacked=stacked)
-    question(sigma, widths, pixels.shape)
+    warn_of_wide_blur(sigma, widths, pixels.shape)
     if pixels.size == 0 or not any(widths):
         return pixels
     wide = pixels.dtype.itemsize > (4 if pixels.dtype.kind == "f" else 2)

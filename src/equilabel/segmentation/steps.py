@@ -10,8 +10,7 @@ from equilabel.measuring import check_spacing, count_labels
 from .background import check_background_method, subtract_background
 from .binarization import ThresholdedImage, apply_threshold, from_mask
 from .montage import shape_properties
-from .morphology import close_mask, open_mask
-from .morphology import fill_holes as close_holes
+from .morphology import close_mask, fill_mask, open_mask
 from .selection import drop_components, select_components
 from .smoothing import widths_in_pixels
 from .splitting import TOLERANCE, split_components, tolerance_in_pixels
@@ -183,7 +182,7 @@ def find_foreground(
         foreground = from_mask(open_mask(mask, radii.opening) if radii.opening else mask)
     if fill_holes:
         report("fill")
-        foreground = from_mask(close_holes(foreground.mask(), stacked=stacked))
+        foreground = from_mask(fill_mask(foreground.mask(), stacked=stacked))
     return foreground, found
 
 

@@ -299,12 +299,12 @@ THRESHOLDS: tuple[str, ...] = ("otsu", "li", "triangle", "yen", "isodata", "mean
 EXACT = 2**53  # not every larger integer is a float
 
 
-def find_level(pixels: HostArray, method: str) -> tuple[float, bool]:
+def find_threshold(pixels: HostArray, method: str) -> tuple[float, bool]:
     """Return the threshold of an image by a method, and whether all finite pixels are equal to it.
 
     Foreground is above the threshold. It is NaN if no pixel is finite, and 0.5 for bool.
 
-    >>> find_level(np.array([1, 2, 2, 9]), "otsu")
+    >>> find_threshold(np.array([1, 2, 2, 9]), "otsu")
     (2, False)
     """
     if pixels.dtype == np.bool_:

@@ -94,7 +94,7 @@ FLAT = np.array([[0, -1], [0, 1]])
 DEEP = np.array([[-1, -1], [-1, 0], [-1, 1], [0, -1], [0, 1], [1, -1], [1, 0], [1, 1]])
 
 
-def fill_holes(
+def count_filled(
     found: Accumulator, starts: NDArray[np.int64], runs: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Count the pixels of each label and of its holes; `starts` and `runs` are from `sort_runs`.

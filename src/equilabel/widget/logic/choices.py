@@ -14,7 +14,7 @@ from equilabel.quantities import (
     length_in_pixels,
     odd,
     wide_blur,
-    without_questions,
+    without_blur_warnings,
 )
 
 from .sources import Source
@@ -75,7 +75,7 @@ class Choices:
             radius = radii if widest >= 1 else widest  # less than a pixel is an error, as in a run
             how: Any = {"dark": self.dark, "method": self.background_method}
             pixels = equilabel.subtract_background(pixels, radius, **how)
-        with without_questions():
+        with without_blur_warnings():
             return equilabel.smooth(pixels, widths) if any(widths) else pixels
 
     def arguments(self, source: Source) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 import equilabel
 from equilabel.chunked.viewing import OtherRunError, as_dask, blocks_within, open_levels
 from equilabel.forecast import of_elements
-from equilabel.quantities import without_questions
+from equilabel.quantities import without_blur_warnings
 from equilabel.storage import memory
 from equilabel.storage.colors import gray
 from equilabel.storage.ome_zarr import is_zarr
@@ -145,7 +145,7 @@ def _segment(
         )
         raise MemoryError(message)
     how = {**arguments, **where, "chunks": sides, "workers": workers}
-    with without_questions():
+    with without_blur_warnings():
         try:
             return equilabel.segment_chunked(image, **how, resume=True)
         except OtherRunError:

@@ -7,7 +7,7 @@ from typing import Any
 
 import equilabel
 from equilabel.descriptions import describe_values
-from equilabel.quantities import without_questions
+from equilabel.quantities import without_blur_warnings
 from equilabel.storage.features import as_features
 from equilabel.widget.napari_types import Table
 
@@ -52,7 +52,7 @@ def segment_source(source: Source, choices: Choices, report: Callable[[str], Non
     report("read")
     check_memory(source, arguments)
     image = arrangement.arrange(source.read(choices.color, report))
-    with without_questions():
+    with without_blur_warnings():
         found = equilabel.segment(image, **arguments, progress=report)
     features, made = describe_segmentation(source, choices, found)
     made |= {"parameters": arguments, "seconds": perf_counter() - started}
