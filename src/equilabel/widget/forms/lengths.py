@@ -9,12 +9,11 @@ from magicgui.widgets import FloatSpinBox
 from magicgui.widgets.bases import Widget
 from qtpy.QtWidgets import QAbstractSpinBox, QLabel
 
-from equilabel.quantities import decimals_for, describe_pixels, odd, pixel_of
+from equilabel.quantities import POWERS, decimals_for, describe_pixels, odd, pixel_of
 
 from .fields import field
 from .layout import side_by_side
 
-POWERS = {1: "", 2: "²", 3: "³"}
 WHOLE: dict[str, Callable[[float], int]] = {"size": int, "block": odd}  # rounding of pixels
 MEASURED = 86  # width of the number of pixels after a number with a unit
 MEASURED_BESIDE = 76  # its width if another field follows
