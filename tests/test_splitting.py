@@ -13,9 +13,9 @@ from attack.numbers import is_split
 from equilabel import binarize, label, segment, split_touching
 from equilabel.cli.program import main
 from equilabel.samples.nuclei import nuclei_2d, nuclei_mask
-from equilabel.segmentation import montage, necks, splitting
+from equilabel.segmentation import necks, splitting
 from equilabel.segmentation import necks as radii
-from equilabel.segmentation.montage import split_component
+from equilabel.segmentation.splitting import split_component
 
 Y, X = np.mgrid[:120, :120].astype(float)
 
@@ -129,7 +129,7 @@ def test_components_get_the_same_parts_in_any_montage(pixels, monkeypatch):
         whole = label(mask, None, False, options.get("connectivity"), stacked="stacked" in options)
         assert parts.max() > whole.max()
         with monkeypatch.context() as patch:
-            patch.setattr(montage, "PIXELS", pixels)
+            patch.setattr(splitting, "PIXELS", pixels)
             assert np.array_equal(split_touching(mask, **options), parts)
 
 

@@ -12,7 +12,6 @@ from equilabel.papers import find_method
 
 from .checks import check_sizes, in_pixels, refuse_colors, take_channel
 from .result import Segmentation
-from .selection import filter_objects
 from .smoothing import as_pixels
 from .steps import (
     check_track,
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 
     from .background import BackgroundMethod
     from .binarization import Threshold
-
-__all__ = ["Segmentation", "default_properties", "filter_objects", "segment"]
 
 
 def segment(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from equilabel.arguments import check_choice, check_flag, shown
-from equilabel.devices import fetch, filters, is_on_cuda, library, threads
+from equilabel.devices import fetch, library, threads
 
-from .smoothing import as_pixels, widths_in_pixels
+from .smoothing import as_pixels, filter_axis, widths_in_pixels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -193,27 +193,10 @@ def _extreme(name: str, values: HostArray, sides: Sequence[int]) -> HostArray:
     """Return the minimum or the maximum in a box around each pixel, one axis after the other."""
     if values.dtype == np.float16:  # SciPy's filters do not accept it
         return _extreme(name, values.astype(np.float32), sides).astype(np.float16)
-    work: Any = getattr(filters(values), f"{name}_filter1d")
     for axis, side in enumerate(sides):
         if side > 1 and values.shape[axis] > 1:
             reach = min(side, 2 * values.shape[axis] - 1)  # a larger box gives the same
-            values = _filter_axis(work, values, axis, reach)
+            found = library(values).empty_like(values)
+            filter_axis(f"{name}_filter1d", values, reach, axis, "nearest", out=found)
+            values = found
     return values
-
-
-def _filter_axis(work: Any, values: HostArray, axis: int, side: int) -> HostArray:
-    """Filter along one axis, in threads that divide the longest other axis."""
-    others = [a for a in range(values.ndim) if a != axis]
-    if not others or is_on_cuda(values):
-        filtered: HostArray = work(values, side, axis, mode="nearest")
-        return filtered
-    longest = max(others, key=lambda a: values.shape[a])
-    out = np.empty_like(values)
-    lines, results = np.moveaxis(values, longest, 0), np.moveaxis(out, longest, 0)
-
-    def filter_piece(start: int, stop: int) -> None:
-        piece, place = (np.moveaxis(each[start:stop], 0, longest) for each in (lines, results))
-        work(piece, side, axis, output=place, mode="nearest")
-
-    threads.each(filter_piece, threads.ranges(len(lines), values.size, fine=True))
-    return out

@@ -260,23 +260,26 @@ def _all_finite(values: HostArray) -> bool:
 def _filter(values: HostArray, widths: Sequence[float], mode: Border) -> HostArray:
     for axis, width in enumerate(widths):
         if width >= NARROWEST and (mode == "reflect" or values.shape[axis] > 1):
-            _filter_axis(values, axis, width, mode)
+            filter_axis("gaussian_filter1d", values, width, axis, mode, out=values)
     return values
 
 
-def _filter_axis(values: HostArray, axis: int, width: float, mode: Border) -> None:
-    """Smooth in place along one axis, in threads that divide another axis."""
-    gaussian_filter1d = filters(values).gaussian_filter1d
+def filter_axis(
+    name: str, values: HostArray, width: float, axis: int, mode: Border, *, out: HostArray
+) -> None:
+    """Filter along one axis into `out`, which may be `values`, in threads that divide another axis.
 
-    def work(piece: HostArray) -> None:
-        gaussian_filter1d(piece, width, axis, output=piece, mode=mode)
-
+    `name` is that of a filter in `scipy.ndimage`.
+    """
+    work: Any = getattr(filters(values), name)
     others = [a for a in range(values.ndim) if a != axis]
     if not others or is_on_cuda(values):
-        work(values)
+        work(values, width, axis, output=out, mode=mode)
         return
     longest = max(others, key=lambda a: values.shape[a])
-    lines = np.moveaxis(values, longest, 0)
-    cuts = threads.ranges(len(lines), values.size, fine=True)
-    pieces = [np.moveaxis(lines[start:stop], 0, longest) for start, stop in cuts]
-    threads.each(work, [(piece,) for piece in pieces])
+
+    def filter_piece(start: int, stop: int) -> None:
+        index = (*[slice(None)] * longest, slice(start, stop))
+        work(values[index], width, axis, output=out[index], mode=mode)
+
+    threads.each(filter_piece, threads.ranges(values.shape[longest], values.size, fine=True))

@@ -9,11 +9,10 @@ from equilabel.measuring import check_spacing, count_labels
 
 from .background import check_background_method, subtract_background
 from .binarization import ThresholdedImage, apply_threshold, from_mask
-from .montage import shape_properties
 from .morphology import close_mask, fill_mask, open_mask
 from .selection import drop_components, select_components
 from .smoothing import widths_in_pixels
-from .splitting import TOLERANCE, split_components, tolerance_in_pixels
+from .splitting import TOLERANCE, shape_properties, split_components, tolerance_in_pixels
 from .tracking import track_overlaps
 
 if TYPE_CHECKING:

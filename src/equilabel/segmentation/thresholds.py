@@ -12,7 +12,7 @@ from equilabel.devices import fetch, is_on_cuda, library, passes
 from .smoothing import extremes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from types import ModuleType
 
     from numpy.typing import NDArray
@@ -53,9 +53,10 @@ def count_integers(
     step = 1 if last - first < WIDEST else -(-(last - first + 1) // COARSE)
     xp = library(pixels)
     counts = xp.zeros((last - first) // step + 1, dtype=np.int64)
-    for piece in _pieces(pixels):
+    flat = _flat(pixels)
+    for start in range(0, flat.size, PIECE):
         # The difference is right modulo 2^64, and less than 2^64.
-        offset = piece.astype(np.uint64) - np.uint64(first % 2**64)
+        offset = flat[start : start + PIECE].astype(np.uint64) - np.uint64(first % 2**64)
         if step > 1:
             offset //= np.uint64(step)
         counts += xp.bincount(offset.astype(np.intp), minlength=counts.size)
@@ -100,12 +101,6 @@ def _passes(pixels: HostArray) -> ModuleType:
 def _flat(pixels: HostArray) -> HostArray:
     """Return pixels as one axis, in their order in memory; copied only if they have gaps."""
     return pixels.ravel(order="K")
-
-
-def _pieces(pixels: HostArray) -> Iterator[HostArray]:
-    flat = _flat(pixels)
-    for start in range(0, flat.size, PIECE):
-        yield flat[start : start + PIECE]
 
 
 # ---- Criteria for thresholds of a histogram, equal to those of scikit-image to the last bit
