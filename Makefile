@@ -26,9 +26,9 @@ OUT ?= demo-results
 COUNTED := $(if $(EVERYTHING),--cov --cov-report=)
 # Tests of ten seconds are left to continuous integration.
 SHORT := $(if $(EVERYTHING),, and not long)
-CUDA_TESTS := tests/test_cuda_compile.py
+CUDA_TESTS := tests/devices/test_cuda_compile.py
 TYPES := types-linux types-darwin types-win32
-KERNEL_TESTS := tests/test_every_kernel.py tests/test_bits.py
+KERNEL_TESTS := tests/devices/test_every_kernel.py tests/devices/test_bits.py
 # napari draws with OpenGL under X11; settings of the person who runs this are left alone.
 NAPARI = unset QT_QPA_PLATFORM; QT_API=pyqt6 PYTEST_QT_API=pyqt6 NAPARI_CONFIG=$(abspath $(VENV))/napari/settings.yaml
 SCREEN = $(NAPARI) xvfb-run -a -s "-screen 0 1600x1000x24"
@@ -81,18 +81,18 @@ gui: viewer
 	$(MAKE) --no-print-directory speed
 
 viewer: $(VENV)/dev $(VENV)/screen
-	$(NAPARI) COVERAGE_FILE=.coverage.gui $(BIN)/python -m pytest tests/test_gui_*.py -n auto --maxprocesses 4 \
+	$(NAPARI) COVERAGE_FILE=.coverage.gui $(BIN)/python -m pytest tests/widget/test_gui_*.py -n auto --maxprocesses 4 \
 	    --dist worksteal -m "not slow$(SHORT)" -q $(COUNTED)
 
 speed: $(VENV)/dev $(VENV)/screen
-	$(SCREEN) $(BIN)/python -m pytest tests/test_gui_speed.py -m "gui$(SHORT)" -q
+	$(SCREEN) $(BIN)/python -m pytest tests/widget/test_gui_speed.py -m "gui$(SHORT)" -q
 
 # The kernels: those of the CPU on small images, with the bounds of arrays checked, and in plain
 # Python, where coverage sees into them; those for GPUs are compiled.
 kernels: bounds plain compiled
 
 bounds: $(VENV)/dev
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(BIN)/python -m pytest tests/test_every_kernel.py -q
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(BIN)/python -m pytest tests/devices/test_every_kernel.py -q
 
 plain: $(VENV)/dev
 	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.kernels $(BIN)/python -m pytest $(KERNEL_TESTS) -m "not slow" -q $(COUNTED)

@@ -13,6 +13,6 @@ if not find_spec("cupy"):
 if not find_spec("napari"):
     collect_ignore_glob += [
         "src/equilabel/widget/*.py",
-        "tests/test_widget_*.py",
-        "tests/test_gui_*.py",
+        "tests/widget/test_widget_*.py",
+        "tests/widget/test_gui_*.py",
     ]

@@ -5,7 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD/.venv/arm64
 python=$root/usr/bin/python
-tests=(bits team threads labeling every_kernel measuring exact_intensities wide_sums tracking)
+tests=(devices/test_{bits,threads,every_kernel} runs/test_team labeling/test_labeling
+    measuring/test_{measuring,exact_intensities,wide_sums} segmentation/test_tracking)
 
 fail() {
     echo "make test-arm $*" >&2
@@ -50,4 +51,4 @@ print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], se
     mv "$root/new" "$root/needed"
 fi
 export PYTHONPATH=$PWD/src:$root/site NUMBA_CACHE_DIR=$root/compiled
-exec "$python" -m pytest -n auto --dist worksteal -m "not slow and not long" $(printf "tests/test_%s.py " "${tests[@]}")
+exec "$python" -m pytest -n auto --dist worksteal -m "not slow and not long" $(printf "tests/%s.py " "${tests[@]}")

@@ -14,6 +14,21 @@ from equilabel.domains.grid import Foreground, Grid
 from equilabel.papers.table import METHODS
 
 GRID_METHODS = [name for name, row in METHODS.items() if "grid" in row.domains]
+BOND_METHODS = [
+    row.name for row in METHODS.values() if row.answer == "roots" and "bonds" in row.domains
+]
+LATTICES = {
+    "chain": ((17,), [(1,)]),
+    "square": ((9, 11), [(0, 1), (1, 0)]),
+    "pair of columns": ((7, 2), [(0, 1), (1, 0)]),
+    "one column": ((7, 1), [(0, 1), (1, 0)]),
+    "triangular": ((8, 5), [(0, 1), (1, 0), (1, 1)]),
+    "crossed": ((2, 6), [(1, -1), (1, 0), (1, 1), (0, 1)]),
+    "no step along rows": ((6, 5), [(1, -1), (1, 0)]),
+    "cubic": ((3, 4, 5), [(0, 0, 1), (0, 1, 0), (1, 0, 0)]),
+    "corners": ((2, 3, 3), [(1, -1, 1), (0, 1, -1), (1, 0, 0)]),
+    "four axes": ((2, 3, 1, 4), [(0, 0, 0, 1), (1, -1, 0, 1), (0, 1, 0, 0), (0, 0, 1, 0)]),
+}
 # Enough where only the kind of answer matters: a method that answers with runs, one with roots.
 ANSWERS = list({METHODS[name].answer: name for name in reversed(GRID_METHODS)}.values())
 

@@ -121,6 +121,13 @@ def test_every_module_has_a_room():
     assert {name.split(".")[0] for name in MODULES} <= set(LEVELS)
 
 
+def test_tests_lie_in_the_rooms_of_the_source():
+    tests = Path(__file__).parent
+    assert {path.parent.name for path in tests.glob("*/test_*.py")} <= set(LEVELS)
+    names = [path.name for path in tests.rglob("test_*.py")]
+    assert len(set(names)) == len(names)
+
+
 def test_arrows_point_down():
     assert not [
         f"{name} imports {other}"

@@ -37,7 +37,7 @@ EXACT = {
 }
 ESTIMATES = {"honeycomb": 0.6527, "triangular": 0.3472}  # each +- 0.0002
 ERROR = 0.0002
-NETWORK = "it is a drawing of the method; tests/test_methods.py goes through it"
+NETWORK = "it is a drawing of the method; tests/papers/test_methods.py goes through it"
 FIGURES = {
     "Figure 1": Figure("A network and its lists of neighbors", because=NETWORK),
     "Figure 2": Figure("The network after initialization", because=NETWORK),

@@ -9,8 +9,7 @@ from equilabel import label
 from equilabel.domains.bonds import Bonds
 from equilabel.labeling.graphs import label_bonds_by_runs
 from equilabel.papers import load_passes, load_recipe
-from references import bond_roots, random_bonds
-from test_bonds import LATTICES
+from references import LATTICES, bond_roots, random_bonds
 
 SQUARE = [(0, 1), (1, 0)]
 TRIANGULAR = [(0, 1), (1, 0), (1, 1)]

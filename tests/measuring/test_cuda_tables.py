@@ -4,13 +4,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from test_cuda_measuring import same
 
 from equilabel import label, regionprops_table
 from equilabel.measuring import remembered
 from equilabel.measuring.checks import IntensityMissingError, PropertyUndefinedError
 from equilabel.samples import blobs, percolation
 from resets import check_reset
-from test_cuda_measuring import same
 
 pytestmark = pytest.mark.gpu
 PLACES = ("label", "area", "bbox", "centroid")

@@ -167,7 +167,7 @@ def test_labels_that_out_cannot_hold_are_refused_on_every_path(many_threads):
 
 
 def test_the_page_on_the_architecture_shows_the_table():
-    page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
     rows = [
         f"| {path.name} | {path.sentence} | `{path.where}` | {path.gives} |" for path in paths.PATHS
     ]

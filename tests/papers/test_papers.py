@@ -9,7 +9,7 @@ import pytest
 
 from equilabel import Bonds, Graph, label_graph
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -108,7 +108,7 @@ def test_all_elements_look_at_the_same_time():
 
 
 def test_the_experiment_leaves_the_last_cycle_out(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "examples" / "papers")
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples" / "papers")
     count_cycles = importlib.import_module("apostolakis").count_cycles
 
     def ring(side, random, device):

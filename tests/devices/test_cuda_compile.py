@@ -12,12 +12,9 @@ import os
 import re
 from contextlib import contextmanager
 from itertools import cycle, groupby, product
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-import equilabel
 
 cupy = pytest.importorskip("cupy", reason="CUDA kernels are compiled through CuPy")
 
@@ -31,21 +28,14 @@ from equilabel.papers.cuda import links
 from equilabel.runs.cuda import bands, bonds, boundaries, tiling
 from equilabel.runs.cuda import jobs as run_jobs
 from equilabel.simulation.cuda import potts
+from kernels import FILES, FOLDER, comments_removed, signatures
 
-FOLDER = Path(equilabel.__file__).parent
-FILES = sorted(path.relative_to(FOLDER).as_posix()[:-3] for path in FOLDER.rglob("*.cu"))
 EVERY = bool(os.environ.get("EQUILABEL_EVERY_INSTANCE"))
 ARCHITECTURES = (
     ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"] if EVERY else ["compute_75", "sm_120"]
 )
 
 NO_MATTER = "debug information may not be accurate"
-KERNEL = re.compile(
-    r"(?:template\s*<(?P<parameters>[^<>]*)>\s*)?"
-    r'(?:extern\s+"C"\s+)?__global__\s+void\s+(?:CLUSTERS\s+)?'
-    r"(?:__launch_bounds__\([^()]*\)\s*)?(?P<name>\w+)\s*\("
-    r"(?P<arguments>[^()]*)\)"
-)
 TILES = sorted(
     {
         (many, *tiling.tile_of(2**k, leading, many))
@@ -93,22 +83,6 @@ INSTANCES = {
     "bool": ["false", "true"],
 }
 GRAYS = ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4", "f8"]
-
-
-def comments_removed(text):
-    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
-
-
-def signatures(file):
-    """Map the kernels of a file to their template parameters and arguments, as written."""
-    text = comments_removed((FOLDER / f"{file}.cu").read_text(encoding="utf-8"))
-    return {
-        match["name"]: tuple(
-            [part.strip() for part in (match[group] or "").split(",") if part.strip()]
-            for group in ("parameters", "arguments")
-        )
-        for match in KERNEL.finditer(text)
-    }
 
 
 def kernels(file):

@@ -1,7 +1,6 @@
 """Threads: the work is cut into pieces, and the result does not depend on how."""
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -19,6 +18,7 @@ from equilabel import label, regionprops_table, segment
 from equilabel.devices import threads
 from references import measure_by_hand
 from strategies import LAYOUTS, blobs, noise
+from threaded import SHAPES_THAT_JOIN_LATE, check_child
 
 REPEATS = 1 if config.DISABLE_JIT else 5
 KINDS = [
@@ -31,24 +31,6 @@ KINDS = [
     ((5, 4, 5, 6), 3),
     ((3, 2, 3, 4, 5), 5),
 ]
-
-
-def snake(rows=40, columns=70):
-    """Draw a curve that crosses every border between pieces, and joins only at its end."""
-    image = np.ones((rows, columns), "u1")
-    image[1::4, :-1] = image[3::4, 1:] = 0
-    return image
-
-
-def comb(rows=40, columns=70, across=False):
-    """Draw lines that are joined in the last row alone."""
-    image = np.zeros((rows, columns), "u1")
-    image[:, ::2] = 1
-    image[-1] = 1
-    return np.ascontiguousarray(image.T) if across else image
-
-
-SHAPES_THAT_JOIN_LATE = {"snake": snake(), "comb": comb(), "comb across": comb(across=True)}
 
 
 # -------------------------------------------------------------------- pieces
@@ -398,28 +380,3 @@ def test_a_child_that_was_forked_labels_too(many_threads):
     expected = label(image)  # wakes the parent's threads, which the child will not have
     check_child(image, expected)
     np.testing.assert_array_equal(label(image), expected)
-
-
-def check_child(image, expected):
-    """Label an image in a child that is forked, and compare the labels there."""
-    child = os.fork()
-    if child == 0:
-        try:
-            np.testing.assert_array_equal(label(image), expected)
-            os._exit(0)
-        finally:
-            os._exit(1)
-    assert wait(child, seconds=30) == 0
-
-
-def wait(child, seconds):
-    """Return the exit code of a process, or kill it and return None if it takes too long."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.01)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return None

@@ -15,7 +15,7 @@ from equilabel.measuring.layout import (
     Layout,
     Step,
 )
-from test_cuda_compile import signatures
+from kernels import signatures
 
 STEPS = (Step(Formula.LABEL), Step(Formula.TOUCHES))
 TOLD = ("counted", "beyond", "torn", "gaps", "ended")

@@ -16,7 +16,7 @@ from equilabel.samples import SAMPLES
 from equilabel.samples.fields import blur, smooth_field
 from equilabel.samples.nuclei import expose
 
-FOLDER = Path(__file__).parents[1] / "sample_data"
+FOLDER = Path(__file__).parents[2] / "sample_data"
 FILES = sorted(FOLDER.glob("*.tif"))
 CROSS = ndimage.generate_binary_structure(2, 1)
 RANKS = [(40,), (30, 50), (12, 20, 16), (6, 7, 8, 9)]

@@ -28,7 +28,7 @@ pytest.importorskip("cupy", reason="launchers import CuPy")
 
 from equilabel.measuring.cuda import columns
 from equilabel.measuring.cuda.sources import describe
-from test_cuda_compile import FOLDER, comments_removed
+from kernels import FOLDER, comments_removed
 
 HOST = """
 #include <algorithm>
@@ -179,7 +179,7 @@ WITHOUT_STEP = {
 
 
 def test_columns_of_the_page_that_a_gpu_computes_have_a_step():
-    page = (Path(__file__).parents[1] / "docs/statistics.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/statistics.md").read_text(encoding="utf-8")
     told = set(re.findall(r"^\| `(\w+)` \|.*\| yes \|$", page, re.MULTILINE))
     assert told == {name for name, row in PROPERTIES.items() if row.step is not None}
     assert {name for name, row in PROPERTIES.items() if row.counted} - told == WITHOUT_STEP

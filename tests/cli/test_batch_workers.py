@@ -264,7 +264,7 @@ def test_a_worker_does_not_outlive_its_parent(tmp_path):
     busy = f"(open({str(flag)!r}, 'w').write(str(__import__('os').getpid())), {NAP})"
     parent = subprocess.Popen(
         [sys.executable, "-c", ORPHAN, str(Path(__file__).parent), str(tmp_path), busy],
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        env={**os.environ, "PYTHONPATH": f"{SOURCE}:{Path(__file__).parents[1]}"},
     )
     assert waited(lambda: flag.exists() and flag.read_text())
     child = Path("/proc", flag.read_text())

@@ -12,7 +12,7 @@ import pytest
 
 from equilabel import METHODS, label
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ import pytest
 
 cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 
+from test_cuda_compile import SIZES
+
 from equilabel.devices.cuda import transfers
 from equilabel.measuring.cuda import accumulate, columns, sources
 from equilabel.measuring.cuda import accumulate as tables
@@ -30,8 +32,8 @@ from equilabel.papers.komura2016 import cuda as komura
 from equilabel.runs.cuda import numbering as roots
 from equilabel.runs.cuda import tiling
 from equilabel.segmentation.cuda import histogram
+from kernels import signatures
 from references import grid_of
-from test_cuda_compile import SIZES, signatures
 
 STRUCTURES = {name: size for _, name, size in SIZES} | {"Grays<u2>": sources.GRAYS.itemsize}
 

@@ -7,22 +7,7 @@ import pytest
 
 from equilabel.domains.bonds import Bonds
 from equilabel.papers import load_passes, load_recipe
-from equilabel.papers.table import METHODS
-from references import bond_roots, random_bonds
-
-ROOTS = [row.name for row in METHODS.values() if row.answer == "roots" and "bonds" in row.domains]
-LATTICES = {
-    "chain": ((17,), [(1,)]),
-    "square": ((9, 11), [(0, 1), (1, 0)]),
-    "pair of columns": ((7, 2), [(0, 1), (1, 0)]),
-    "one column": ((7, 1), [(0, 1), (1, 0)]),
-    "triangular": ((8, 5), [(0, 1), (1, 0), (1, 1)]),
-    "crossed": ((2, 6), [(1, -1), (1, 0), (1, 1), (0, 1)]),
-    "no step along rows": ((6, 5), [(1, -1), (1, 0)]),
-    "cubic": ((3, 4, 5), [(0, 0, 1), (0, 1, 0), (1, 0, 0)]),
-    "corners": ((2, 3, 3), [(1, -1, 1), (0, 1, -1), (1, 0, 0)]),
-    "four axes": ((2, 3, 1, 4), [(0, 0, 0, 1), (1, -1, 0, 1), (0, 1, 0, 0), (0, 0, 1, 0)]),
-}
+from references import BOND_METHODS, LATTICES, bond_roots, random_bonds
 
 
 @pytest.mark.parametrize("periodic", [(False, False), (True, False), (False, True), (True, True)])
@@ -47,7 +32,7 @@ def test_offsets_are_distances_of_flat_indices():
     assert (bonds.shape, bonds.rank, bonds.size) == ((4, 5, 6), 3, 120)
 
 
-@pytest.mark.parametrize("method", ROOTS)
+@pytest.mark.parametrize("method", BOND_METHODS)
 @pytest.mark.parametrize("name", LATTICES)
 @pytest.mark.parametrize("share", [0.3, 0.55, 1.0])
 def test_roots_are_the_smallest_sites_on_every_lattice_and_boundary(method, name, share):
@@ -59,7 +44,7 @@ def test_roots_are_the_smallest_sites_on_every_lattice_and_boundary(method, name
         np.testing.assert_array_equal(found, bond_roots(bonds))
 
 
-@pytest.mark.parametrize("method", ROOTS)
+@pytest.mark.parametrize("method", BOND_METHODS)
 @pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8"])
 def test_bonds_are_bits_of_integers_of_every_size(method, dtype):
     steps = [step for step in product((-1, 0, 1), repeat=3) if step > (0, 0, 0)]

@@ -21,7 +21,7 @@ from equilabel.runs.cpu import team_labels as team_phases
 from equilabel.samples import spiral
 from references import expected_labels
 from strategies import LAYOUTS, blobs, noise
-from test_threads import SHAPES_THAT_JOIN_LATE, check_child
+from threaded import SHAPES_THAT_JOIN_LATE, check_child
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="teams are for POSIX")
 

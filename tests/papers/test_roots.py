@@ -12,6 +12,8 @@ from functools import cache
 
 import numpy as np
 import pytest
+from test_methods import NEIGHBORHOODS, noise
+from test_methods import expected_roots as grid_roots
 
 from equilabel import METHODS
 from equilabel.devices import fetch, place
@@ -20,10 +22,7 @@ from equilabel.papers.meshes import Lattice, Multigrid
 from equilabel.samples import spiral
 from graphs import GRAPHS
 from graphs import expected_roots as graph_roots
-from references import bond_roots, grid_of, random_bonds
-from test_bonds import LATTICES
-from test_methods import NEIGHBORHOODS, noise
-from test_methods import expected_roots as grid_roots
+from references import LATTICES, bond_roots, grid_of, random_bonds
 
 pytestmark = pytest.mark.slow
 PUBLISHED = [name for name, row in METHODS.items() if row.answer == "roots"]

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from test_simulation import KNOWN_ANSWERS, SHAPES, UPDATES
 
 from equilabel import PottsSimulation, swendsen_wang
 from equilabel.papers.table import METHODS
@@ -15,7 +16,6 @@ from equilabel.simulation import (
 )
 from equilabel.simulation.cpu import potts as cpu
 from references import bond_roots
-from test_simulation import KNOWN_ANSWERS, SHAPES, UPDATES
 
 cupy = pytest.importorskip("cupy", reason="CUDA kernels need CuPy")
 pytestmark = [

@@ -5,13 +5,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from test_bond_runs import ALL_IN_2D, ALL_IN_3D, CUBIC, SQUARE
 
 from equilabel.domains.bonds import Bonds
 from equilabel.labeling.graphs import label_bonds_by_runs
 from equilabel.papers import load_passes, load_recipe
-from references import bond_roots, random_bonds
-from test_bond_runs import ALL_IN_2D, ALL_IN_3D, CUBIC, SQUARE
-from test_bonds import LATTICES, ROOTS
+from references import BOND_METHODS, LATTICES, bond_roots, random_bonds
 
 cupy = pytest.importorskip("cupy", reason="CUDA kernels need CuPy")
 pytestmark = [
@@ -24,7 +23,7 @@ def on_device(bonds):
     return replace(bonds, open=cupy.asarray(bonds.open))
 
 
-@pytest.mark.parametrize("method", ROOTS)
+@pytest.mark.parametrize("method", BOND_METHODS)
 @pytest.mark.parametrize("name", LATTICES)
 @pytest.mark.parametrize("share", [0.3, 0.55, 1.0])
 def test_roots_are_the_smallest_sites_on_every_lattice_and_boundary(method, name, share):
@@ -35,7 +34,7 @@ def test_roots_are_the_smallest_sites_on_every_lattice_and_boundary(method, name
         np.testing.assert_array_equal(found.get(), bond_roots(bonds))
 
 
-@pytest.mark.parametrize("method", ROOTS)
+@pytest.mark.parametrize("method", BOND_METHODS)
 @pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8"])
 def test_bonds_are_bits_of_integers_of_every_size(method, dtype):
     steps = [step for step in product((-1, 0, 1), repeat=3) if step > (0, 0, 0)]
