@@ -16,6 +16,7 @@ LEVELS = {
     "array_types": -2,
     "arguments": -1,
     "booleans": -1,
+    "options": -1,
     "descriptions": 0,
     "forecast": 0,
     "storage": 0,
@@ -153,7 +154,7 @@ def test_recipes_know_nothing_of_ours_but_their_contract():
 
 
 def test_the_command_line_sees_only_the_facade_quantities_storage_and_compiling():
-    rooms = ("", "quantities", "storage", "descriptions", "forecast", "cli")
+    rooms = ("", "quantities", "options", "storage", "descriptions", "forecast", "cli")
     seen = seen_from("cli", *rooms)
     # Rows of images that do not fit into memory, tasks on a Dask cluster, labels as OME-Zarr.
     others = {
@@ -164,7 +165,16 @@ def test_the_command_line_sees_only_the_facade_quantities_storage_and_compiling(
 
 
 def test_the_plugin_sees_only_the_facade_and_rooms_without_kernels():
-    rooms = ("", "quantities", "storage", "descriptions", "forecast", "samples", "widget")
+    rooms = (
+        "",
+        "quantities",
+        "options",
+        "storage",
+        "descriptions",
+        "forecast",
+        "samples",
+        "widget",
+    )
     seen = {each.split()[-1].removeprefix("equilabel.") for each in seen_from("widget", *rooms)}
     large = "chunked.viewing"  # images that do not fit into memory
     assert seen <= {large, "devices.compiling", "devices.threads", "segmentation.outlines"}

@@ -1,4 +1,4 @@
-"""Texts about `segment` for the command line and the forms: arguments, steps, gray values."""
+"""Texts about a run for the command line and the forms: its steps, and gray values."""
 
 from __future__ import annotations
 
@@ -6,37 +6,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .array_types import HostArray
-
-DESCRIPTIONS = {
-    "background": "Subtract an uneven background first, found with a box or a ball of this radius. "
-    "Choose a radius larger than your objects: anything wider counts as background.",
-    "background_method": "A box: anything wider than the box is background. A rolling ball: the "
-    "background is what a ball can reach from below, as in ImageJ; a larger ball takes longer.",
-    "sigma": "Standard deviation of a Gaussian that smooths the image before the threshold. "
-    "Intensities are measured in the original image.",
-    "dark": "Find objects that are darker than the background.",
-    "block_size": "Each pixel is compared with the average of a block of this side around it, less "
-    "the offset. Choose it larger than the objects.",
-    "offset": "Subtracted from the average of the block. With a negative offset, objects need more "
-    "contrast.",
-    "closing": "Fill gaps, cracks and bays into which no ball of this radius fits.",
-    "opening": "Remove specks, spurs and bridges into which no ball of this radius fits.",
-    "fill_holes": "Fill holes inside objects.",
-    "connectivity": "Which pixels are neighbors, and so belong to the same object: those that "
-    "share a side, or also those that share a corner only (in 3D a face, an edge, a corner).",
-    "split": "Part objects where they have a neck, before they are dropped by size and measured.",
-    "depth": "Two objects are separated if the part between them, the neck, is thinner than the "
-    "smaller object: its radius must be smaller by more than this. Lower it to separate more "
-    "objects.",
-    "min_size": "Smaller objects are dropped.",
-    "exclude_border": "Drop objects that touch the border of the image, where they are cut off.",
-    "track": "Add columns to the table: which object of a frame is which of the next, and where "
-    "objects divide or merge. Those that overlap are taken for the same.",
-    "channel": "Channel to find objects in. All channels are measured.",
-    "method": "Labeling algorithm: all give the same labels. 'auto' is the fastest.",
-    "device": "Device that computes. 'auto' is the fastest that can be used.",
-}
-"""One or two sentences for each argument; "depth" is `split` if it is a length."""
 
 STEPS = {
     "read": "reading the image",

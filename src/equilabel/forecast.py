@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .options import SegmentOptions, options_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Bytes per pixel at most, besides the image, measured on images of 16 million pixels.
+# Bytes per pixel at most, besides the image, measured on images of 16 million pixels. Those of an
+# option stand beside it.
 LABELED = 8
-STEPS = {  # of `segment`, if requested
-    "sigma": 4,
-    "background": 4,
-    "opening": 7,
-    "closing": 7,
-    "fill_holes": 2,
-    "min_size": 6,
-    "max_size": 6,
-    "exclude_border": 6,
-    "split": 100,
-}
+EACH = {name: option.bytes_each for name, (_, option) in options_of(SegmentOptions).items()}
 LOCAL, METHODS, BALL = 4, 12, 36
 BLOCK, SMOOTHED = 24, 16  # bytes per element of a block; additional ones if it is filtered
 FILTERS = ("sigma", "background", "opening", "closing")  # which use neighbors of a pixel
@@ -36,10 +29,10 @@ def of_pixels(given: Mapping[str, Any], each: int = LABELED) -> tuple[int, int]:
     >>> of_pixels({}), of_pixels({"sigma": 2, "split": True})
     ((8000000, 8), (8000000, 112))
     """
-    asked = {name for name in STEPS if given.get(name) not in NOTHING}
+    asked = {name for name in EACH if EACH[name] and given.get(name) not in NOTHING}
     for name in sorted(asked):
         if not any(name in group and name != min(asked & group) for group in SHARED):
-            each += STEPS[name]
+            each += EACH[name]
     each += LOCAL * (given.get("threshold") == "local")
     each += METHODS * (given.get("method", "auto") not in ("auto", "runs"))
     each += BALL * (given.get("background_method") == "rolling_ball")

@@ -1,32 +1,65 @@
 """Options of `equilabel batch`: the same as those of `segment`, and refused before work."""
 
 import inspect
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from batches import names, picture, record, refused, results, summary, tiff
-from equilabel import segment
-from equilabel.cli import commands, main, trial, typed
+from equilabel import segment, segment_chunked
+from equilabel.cli import commands, main, parameters, parsing, trial
 from equilabel.cli.errors import explain
 from equilabel.cli.options import Options
 from equilabel.devices import DeviceReport
+from equilabel.options import ImageOptions, SegmentOptions, option, options_of
 from equilabel.storage.table import read_table
 from references import GRID_METHODS
 
+OURS, IMAGE = options_of(SegmentOptions), options_of(ImageOptions)
 
-def test_every_option_of_segment_has_its_name_and_default():
-    ours = inspect.signature(commands.batch).parameters
-    theirs = inspect.signature(segment).parameters
+
+def test_segment_has_the_options_and_their_defaults():
+    theirs = {name: each.default for name, each in inspect.signature(segment).parameters.items()}
     decided_by_the_file = {"image", "channel_axis", "progress"}  # or shown by the command itself
-    assert set(theirs) - decided_by_the_file <= set(ours)
-    readers = typed.READERS
-    for name in set(theirs) - decided_by_the_file - {"stacked"}:
-        default = readers.get(name, lambda value: value)(ours[name].default)
-        assert default == theirs[name].default, name
-    assert ours["stacked"].default is None  # by the axes of the file
+    assert set(theirs) - decided_by_the_file == {*OURS, *IMAGE}
+    assert {name: default for name, (default, _) in OURS.items()} == {
+        name: theirs[name] for name in OURS
+    }
+
+
+def test_segment_chunked_has_their_defaults():
+    chunked = inspect.signature(segment_chunked).parameters
+    for name in chunked.keys() & OURS.keys():
+        assert chunked[name].default == OURS[name][0], name
+
+
+@pytest.mark.parametrize("command", ["batch", "label", "measure"])
+def test_options_are_read_as_their_defaults(command):
+    shown = inspect.signature(getattr(commands, command)).parameters
+    given = {name: shown[name].default for name in shown}
+    for cls in (SegmentOptions, Options):
+        known = options_of(cls)
+        for name, value in parsing.read(cls, given).items():
+            assert value == known[name][0], name
+
+
+def test_an_option_is_one_field(monkeypatch):
+    """A new field is an option of the command, is read, passed on, recorded, and repeated."""
+
+    @dataclass(frozen=True)
+    class More(SegmentOptions):
+        roundness: float = option(0.5, "number", "Drop objects less round.", example="0.7")
+
+    monkeypatch.setattr(parameters, "OPTIONS", (More, *parameters.OPTIONS[1:]))
+    monkeypatch.setattr(parsing, "SegmentOptions", More)
+    added = {each.name: each for each in parameters._parameters("batch")}["roundness"]
+    assert added.default == "0.5"
+    assert added.annotation.__metadata__[0].help == "Drop objects less round."
+    assert parsing.read_options({"roundness": "0.25"}).parameters()["roundness"] == 0.25
+    assert parsing.fits("roundness", 0.25)
+    assert not parsing.fits("roundness", "0.25")
 
 
 def test_the_help_names_all_methods_and_devices():
@@ -35,8 +68,8 @@ def test_the_help_names_all_methods_and_devices():
     from equilabel.devices import DEVICES
 
     hints = get_type_hints(commands.batch, include_extras=True)
-    for option, words in (("method", GRID_METHODS), ("device", DEVICES)):
-        assert all(word in hints[option].__metadata__[0].help for word in words)
+    for name, words in (("method", GRID_METHODS), ("device", DEVICES)):
+        assert all(word in hints[name].__metadata__[0].help for word in words)
 
 
 def test_every_device_that_is_listed_can_be_passed_on(here, monkeypatch):

@@ -7,7 +7,8 @@ from importlib.util import find_spec
 from inspect import signature
 from typing import TYPE_CHECKING
 
-from equilabel import segment, segment_chunked
+from equilabel import segment_chunked
+from equilabel.options import SegmentOptions, options_of
 from equilabel.storage.images import TIFF
 from equilabel.storage.memory import readable
 from equilabel.storage.ome_zarr import is_zarr
@@ -16,7 +17,6 @@ from .forecast import forecast
 from .inputs import FILE, kind_of
 from .names import quoted
 from .options import RefusedError
-from .typed import SEGMENT
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from .options import Options
 
 # Options of both `segment` and `segment_chunked`; the others need all pixels at once.
-TAKEN = tuple(name for name in SEGMENT if name in signature(segment_chunked).parameters)
+TAKEN = tuple(
+    name for name in options_of(SegmentOptions) if name in signature(segment_chunked).parameters
+)
 OWN = ("chunks", "shards", "scheduler", "workers", "resume")  # options for images in chunks only
 
 
@@ -90,11 +92,11 @@ def refuse_own(typed: Collection[str]) -> None:
 
 def check_choices(options: Options, choices: Choices) -> None:
     """Raise RefusedError if an option does not work block by block."""
-    given, usual = options.segment, signature(segment).parameters
+    given = options.segment
     refused: dict[str, object] = {
         name: given[name]
-        for name in SEGMENT
-        if name not in TAKEN and given[name] != usual[name].default
+        for name, (default, _) in options_of(SegmentOptions).items()
+        if name not in TAKEN and given[name] != default
     }
     if options.slices:
         refused["slices"] = True

@@ -5,63 +5,24 @@ from typing import Any
 
 import typer
 
-from . import chunk_parameters as in_chunks
 from . import parameters as given
-from . import parsing
-from . import run_parameters as of_run
 from .application import app
 from .chunk_choices import Choices
-from .sharing import FOR_MEASURING, OF_A_RUN, takes_options_of
-from .splitting import Split
-from .typed import is_typed, read_options, refuse_missing
+from .options import ChunkOptions, RunOptions
+from .parameters import is_typed, refuse_missing, takes_options
+from .parsing import read, read_options
 
 __all__ = ["app", "batch", "devices", "label", "measure"]
 
 
 @app.command()
+@takes_options("batch")
 def batch(
     context: typer.Context,
     out: given.Out,
     inputs: given.Inputs = None,
     from_: given.From = None,
-    threshold: given.Threshold = "otsu",
-    background: given.Background = None,
-    background_method: given.BackgroundMethod = "top_hat",
-    sigma: given.Sigma = "0",
-    dark: given.Dark = False,
-    block_size: given.BlockSize = None,
-    offset: given.Offset = 0.0,
-    closing: given.Closing = "0",
-    opening: given.Opening = "0",
-    fill_holes: given.FillHoles = False,
-    connectivity: given.Connectivity = None,
-    split: Split = None,
-    min_size: given.MinSize = "0",
-    max_size: given.MaxSize = None,
-    exclude_border: given.ExcludeBorder = False,
-    method: given.Method = "auto",
-    device: given.Device = "auto",
-    properties: given.Properties = None,
-    format_: given.Format = "csv",
-    labels_format: given.LabelsFormat = "tiff",
-    unit_row: given.UnitRow = False,
-    spacing: given.Spacing = None,
-    unit: given.Unit = None,
-    stacked: given.Stacked = None,
-    track: given.Track = False,
-    channel: given.Channel = None,
-    slices: given.Slices = False,
-    series: given.Series = 0,
-    recursive: of_run.Recursive = False,
-    jobs: of_run.Jobs = 1,
-    scheduler: of_run.Scheduler = None,
-    time_limit: of_run.TimeLimit = None,
-    memory_limit: of_run.MemoryLimit = None,
-    too_large: of_run.TooLarge = "refuse",
-    resume: of_run.Resume = False,
-    overwrite: of_run.Overwrite = False,
-    dry_run: of_run.DryRun = False,
-    overlay: of_run.Overlay = True,
+    **options: Any,
 ) -> int:
     """Find, label and measure the objects in many images.
 
@@ -101,7 +62,6 @@ def batch(
     terminal was closed. After an interruption the results of finished images are kept, and
     --resume continues the run.
     """
-    given = dict(locals())
     from .batch import run
 
     if from_ is None and not inputs:
@@ -110,35 +70,18 @@ def batch(
     if from_ is not None:
         from .repeat import repeated
 
-        typed = [name.rstrip("_") for name in given if is_typed(context, name)]
-        earlier = repeated(from_, given, typed)
-    return run(
-        inputs or [],
-        out,
-        read_options(given) if earlier is None else earlier.options,
-        earlier=earlier,
-        recursive=recursive,
-        jobs=jobs,
-        time_limit=time_limit,
-        resume=resume,
-        overwrite=overwrite,
-        dry_run=dry_run,
-        scheduler=scheduler,
-    )
+        earlier = repeated(from_, {**options, "inputs": inputs}, _typed(context, options))
+    chosen = read_options(options) if earlier is None else earlier.options
+    return run(inputs or [], out, chosen, earlier=earlier, **read(RunOptions, options))
 
 
 @app.command()
-@takes_options_of(batch, without=("inputs", *OF_A_RUN))
+@takes_options("segment")
 def label(
     context: typer.Context,
     image: given.Image,
     out: given.OutHere = Path(),
-    chunked: in_chunks.Chunked = False,
-    chunks: in_chunks.Chunks = None,
-    shards: in_chunks.Shards = None,
-    scheduler: in_chunks.Scheduler = "threads",
-    workers: in_chunks.Workers = None,
-    resume: in_chunks.Continue = False,
+    from_: given.From = None,
     **options: Any,
 ) -> int:
     """Find, label and measure the objects in one image.
@@ -172,26 +115,27 @@ def label(
     """
     from .single import run
 
-    typed = [name for name in {**locals(), **options} if is_typed(context, name)]
-    how = parsing.chunks(chunks), scheduler, workers, resume, options["overwrite"]
-    choices = Choices(*how, typed=typed, shards=shards)
+    typed = _typed(context, options)
+    own = read(ChunkOptions, options)
+    chunked = own.pop("chunked")
+    choices = Choices(**own, overwrite=options["overwrite"], typed=typed)
     earlier = None
-    if options["from_"] is not None:
+    if from_ is not None:
         from .repeat import repeated
 
-        own = [name.rstrip("_") for name in typed]
-        earlier = repeated(options["from_"], {**options, "inputs": [image]}, own)
+        earlier = repeated(from_, {**options, "inputs": [image]}, typed)
     chosen = read_options(options) if earlier is None else earlier.options
     return run(image, out, chosen, choices, chunked=chunked, notes=earlier.notes if earlier else ())
 
 
 @app.command()
-@takes_options_of(batch, only=FOR_MEASURING)
+@takes_options("measure")
 def measure(
     context: typer.Context,
     out: given.Out,
     labels: given.Labels = None,
     image: given.Under = None,
+    from_: given.From = None,
     **options: Any,
 ) -> int:
     """Measure objects whose labels were made elsewhere: by Cellpose, StarDist or by hand.
@@ -221,18 +165,21 @@ def measure(
     """
     from .batch import run
 
-    if options["from_"] is None and not labels:
+    if from_ is None and not labels:
         refuse_missing("LABELS...", context)
-    names = ("recursive", "jobs", "time_limit", "resume", "overwrite", "dry_run")
-    others = {name: options[name] for name in names}
+    others = read(RunOptions, options)
     chosen = {**options, "overlay": options["overlay"] and image is not None, "command": "measure"}
-    if options["from_"] is None:
+    if from_ is None:
         return run(labels or [], out, read_options(chosen), image=image, **others)
     from .repeat import measured_again
 
-    typed = [name.rstrip("_") for name in options if is_typed(context, name)]
-    earlier = measured_again(options["from_"], {**chosen, "inputs": labels}, image, typed)
+    earlier = measured_again(from_, {**chosen, "inputs": labels}, image, _typed(context, options))
     return run(labels or [], out, earlier.options, image=image, earlier=earlier, **others)
+
+
+def _typed(context: typer.Context, options: dict[str, Any]) -> list[str]:
+    """List the options that the user typed."""
+    return [name for name in options if is_typed(context, name)]
 
 
 @app.command()

@@ -1,9 +1,19 @@
-"""Options of a run that decide the results of each image."""
+"""Options of the commands besides those of `segment`, which are in `equilabel.options`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
+
+from equilabel.options import (
+    CHUNKS,
+    EVERY,
+    FILES,
+    RUN,
+    TABLE,
+    ImageOptions,
+    option,
+)
 
 TIFF, OME_ZARR = "tiff", "ome-zarr"
 LABELS = {TIFF: "_labels.tif", OME_ZARR: "_labels.zarr"}  # by --labels-format
@@ -16,29 +26,79 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of a run that decide the results of each image."""
+class Options(ImageOptions):
+    """Options of a run that decide the results of each image, or whether there are any."""
 
     # keyword arguments of `equilabel.segment` for every image
     segment: dict[str, Any] = field(default_factory=dict)
-    # replaces that of the files: one number for all spatial axes, or one for each
-    spacing: tuple[float, ...] | None = None
-    unit: str | None = None  # replaces the unit of the files
-    # whether the first axis counts independent images; by default if it is T
-    stacked: bool | None = None
-    channel: int | str | None = None  # index or name of the channel to label
-    slices: bool = False  # whether an image is a folder of numbered slices
-    series: int = 0  # index of the image in files with several
-    format: str = "csv"  # of tables: "csv" or "parquet"
-    labels_format: str = TIFF  # of labels: "tiff" or "ome-zarr"
-    unit_row: bool = False  # whether the second line of each table has the units of its columns
-    overlay: bool = True  # whether to draw overlays
+    format: str = option(
+        "csv",
+        "word",
+        "File format of the tables.",
+        panel=TABLE,
+        words=("csv", "parquet"),
+        commands=EVERY,
+    )
+    labels_format: str = option(
+        TIFF,
+        "word",
+        "File format of the labels. An OME-Zarr is a folder, `NAME_labels.zarr`, with the labels "
+        "in several resolutions; napari and other viewers load the part of it that they show.",
+        panel=TABLE,
+        words=(TIFF, OME_ZARR),
+    )
+    unit_row: bool = option(
+        False,
+        "flag",
+        "Write the units of columns into a second line of the CSV tables. They are in `run.json` "
+        "in any case.",
+        panel=TABLE,
+        commands=EVERY,
+    )
+    slices: bool = option(
+        False,
+        "flag",
+        "Read each folder as one volume, whose slices are its files in the order of their numbers. "
+        "INPUT are folders, and with --recursive those below them.",
+        panel=FILES,
+    )
+    series: int = option(
+        0,
+        "whole",
+        "Which image to read from files that contain several, from 0.",
+        panel=FILES,
+        placeholder="INDEX",
+        example="0",
+        commands=EVERY,
+    )
+    # The next two decide whether there are results, not what they are: not in `parameters`.
+    memory_limit: int | None = option(  # bytes; None for any
+        None,
+        "memory",
+        "Refuse images that need more memory than this, such as 500MB or 4GB, by a forecast before "
+        "they are decoded. By default nine tenths of the free memory, divided by --jobs; on a "
+        "cluster, of the machine of each worker, divided by the threads of the cluster.",
+        panel=RUN,
+        commands=EVERY,
+    )
+    too_large: str = option(
+        "refuse",
+        "word",
+        "What becomes of a TIFF that needs more memory than --memory-limit: refuse it, or label it "
+        "block by block, with the same results. An OME-Zarr always is.",
+        panel=RUN,
+        words=("refuse", "chunked"),
+        commands=("batch",),
+    )
+    overlay: bool = option(
+        True,
+        "flag",
+        "Write a picture of each image with the outlines of its objects, to check the result.",
+        panel=RUN,
+        flags=("--overlay/--no-overlay",),
+        commands=EVERY,
+    )
     command: str = "batch"  # "batch" finds objects, "measure" measures labels
-    # bytes that an image may take; None for any. It decides whether there are results, not what
-    # they are, and is therefore not in `parameters`
-    memory_limit: int | None = None
-    # "refuse" or "chunked": what to do with a TIFF that takes more; not in `parameters`
-    too_large: str = "refuse"
 
     def endings(self) -> dict[str, str]:
         """Return the endings of the names of the files written for an image, by kind."""
@@ -56,3 +116,124 @@ class Options:
         others = ("segment", "memory_limit", "too_large")
         own = {name: value for name, value in vars(self).items() if name not in others}
         return {**self.segment, **own}
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How many images are worked on."""
+
+    recursive: bool = option(
+        False,
+        "flag",
+        "Search folders and all folders below them. Results are put into the same subfolders.",
+        panel=RUN,
+        flags=("--recursive", "-r"),
+        commands=("batch", "measure"),
+    )
+    jobs: int = option(
+        1,
+        "whole",
+        "Number of images to process at the same time. If the process of an image crashes, or "
+        "runs out of memory or time, the image is tried once more at the end, alone.",
+        panel=RUN,
+        flags=("--jobs", "-j"),
+        example="4",
+        commands=("batch", "measure"),
+    )
+    scheduler: str | None = option(
+        None,
+        "name",
+        "Label images on a Dask cluster: the address of its scheduler, such as tcp://host:8786. "
+        "Its workers have to see images and --out under the same paths, and to have the same "
+        "versions installed.",
+        panel=RUN,
+        placeholder="ADDRESS",
+        commands=("batch",),
+    )
+    time_limit: float | None = option(
+        None,
+        "number",
+        "Stop work on an image after this time. With several --jobs it is tried once more, alone.",
+        panel=RUN,
+        placeholder="SECONDS",
+        example="600",
+        commands=("batch", "measure"),
+    )
+    resume: bool = option(
+        False,
+        "flag",
+        "Continue an earlier run: skip images whose file and results have not changed. The "
+        "options and the installed versions must be those of the earlier run.",
+        panel=RUN,
+        commands=("batch", "measure"),
+    )
+    overwrite: bool = option(
+        False,
+        "flag",
+        "Replace earlier results of the same images.",
+        panel=RUN,
+        commands=EVERY,
+    )
+    dry_run: bool = option(
+        False,
+        "flag",
+        "Compute and write nothing: list the images with their sizes, the memory that each will "
+        "take, and those that would fail.",
+        panel=RUN,
+        commands=("batch", "measure"),
+    )
+
+
+@dataclass(frozen=True)
+class ChunkOptions:
+    """How one image is labeled block by block."""
+
+    chunked: bool = option(
+        False,
+        "flag",
+        "Read a TIFF block by block, as is done with a Zarr, and with a TIFF that takes more "
+        "memory than --memory-limit.",
+        panel=CHUNKS,
+        commands=("segment",),
+    )
+    chunks: Any = option(
+        None,
+        "chunks",
+        "Sides of a block: one number for all axes, or one for each (1,512,512); -1 is all of an "
+        "axis. By default small chunks and pages are joined to about 16 million pixels.",
+        panel=CHUNKS,
+        commands=("segment",),
+    )
+    shards: bool | None = option(
+        None,
+        "flag",
+        "Store labels in shards: one file for each block, which holds its chunks. By default where "
+        "there would be more than 100,000 chunks.",
+        panel=CHUNKS,
+        flags=("--shards/--no-shards",),
+        commands=("segment",),
+    )
+    scheduler: str = option(
+        "threads",
+        "name",
+        "Where blocks are computed: threads, processes, or the address of a Dask scheduler, "
+        "such as tcp://host:8786, whose workers see IMAGE and --out under the same paths.",
+        panel=CHUNKS,
+        placeholder="WHERE",
+        commands=("segment",),
+    )
+    workers: int | None = option(
+        None,
+        "whole",
+        "Number of threads or processes. By default one for each core.",
+        panel=CHUNKS,
+        example="4",
+        commands=("segment",),
+    )
+    resume: bool = option(
+        False,
+        "flag",
+        "Go on with a run that was interrupted or killed. Image and options must be the same.",
+        panel=CHUNKS,
+        commands=("segment",),
+    )

@@ -1,25 +1,25 @@
-"""Options of `equilabel batch`, with their help texts."""
+"""Parameters of the commands, made from the fields of options, with their help texts."""
 
+from __future__ import annotations
+
+import inspect
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option
+import typer
+from typer import Argument
 
 from equilabel import METHODS
-from equilabel.descriptions import DESCRIPTIONS
+from equilabel.options import PANELS, Option, SegmentOptions, options_of
 
-from .values import number, one_of, whole
+from .options import ChunkOptions, Options, RunOptions
+from .parsing import KINDS
 
-OBJECTS, TABLE, FILES, RUN = "Finding objects", "Measuring them", "Reading the files", "The run"
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-
-def option(panel: str, metavar: str, text: str, *names: str, parser: Any = None) -> Any:
-    """Declare an option: its panel and text in the help, and the placeholder for its value.
-
-    Values other than text get a `parser` of this package, so that all messages have one style.
-    """
-    return Option(*names, rich_help_panel=panel, metavar=metavar, help=text, parser=parser)
-
+OPTIONS = (SegmentOptions, Options, RunOptions, ChunkOptions)
+IMAGE_METHODS = [name for name, row in METHODS.items() if "grid" in row.domains]
 
 Inputs = Annotated[
     list[str] | None,
@@ -32,7 +32,7 @@ Inputs = Annotated[
 ]
 From = Annotated[
     Path | None,
-    Option(
+    typer.Option(
         "--from",
         metavar="RUN.JSON",
         help="Take the options from the run.json of an earlier run, or from the record of one "
@@ -41,7 +41,8 @@ From = Annotated[
     ),
 ]
 Out = Annotated[
-    Path, Option(metavar="FOLDER", help="Folder to write results to. It is created if needed.")
+    Path,
+    typer.Option(metavar="FOLDER", help="Folder to write results to. It is created if needed."),
 ]
 Image = Annotated[
     str, Argument(metavar="IMAGE", help="The image: TIFF, PNG, JPEG or BMP.", show_default=False)
@@ -56,7 +57,7 @@ Labels = Annotated[
 ]
 Under = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--image",
         metavar="IMAGE",
         help="Image to measure intensities in, or the folder with the images of all LABELS. By "
@@ -65,205 +66,86 @@ Under = Annotated[
 ]
 OutHere = Annotated[
     Path,
-    Option(
+    typer.Option(
         metavar="FOLDER",
         help="Folder to write results to, by default the current one.",
         show_default=False,
     ),
 ]
 
-Threshold = Annotated[
-    str,
-    option(
-        OBJECTS,
-        "THRESHOLD",
-        "A method: otsu, li, triangle, yen, isodata, mean, minimum or local. Or a number. Or two "
-        "numbers, low,high, for hysteresis: pixels above low that are connected to a pixel above "
-        "high.",
-    ),
-]
-Background = Annotated[
-    str | None,
-    option(OBJECTS, "LENGTH", f"{DESCRIPTIONS['background']} As for --sigma: 50px or 20um."),
-]
-BackgroundMethod = Annotated[
-    str,
-    option(
-        OBJECTS,
-        "NAME",
-        "How --background is found: top_hat or rolling_ball. " + DESCRIPTIONS["background_method"],
-    ),
-]
-Sigma = Annotated[
-    str,
-    option(
-        OBJECTS,
-        "LENGTH",
-        f"{DESCRIPTIONS['sigma']} In pixels (2 or 2px) or with a unit (0.3um), which is converted "
-        "with the pixel size of each image. One, or one for each axis.",
-    ),
-]
-Dark = Annotated[bool, option(OBJECTS, "", DESCRIPTIONS["dark"], "--dark")]
-BlockSize = Annotated[
-    str | None,
-    option(
-        OBJECTS,
-        "LENGTH",
-        f"Of --threshold local. {DESCRIPTIONS['block_size']} An odd number of pixels, or a length "
-        "with its unit (20um).",
-    ),
-]
-Offset = Annotated[
-    float,
-    option(
-        OBJECTS,
-        "NUMBER",
-        f"Of --threshold local. {DESCRIPTIONS['offset']}",
-        parser=number("offset", "-20"),
-    ),
-]
-Closing = Annotated[str, option(OBJECTS, "LENGTH", f"{DESCRIPTIONS['closing']} As for --sigma.")]
-Opening = Annotated[
-    str, option(OBJECTS, "LENGTH", f"{DESCRIPTIONS['opening']} After --closing; as for --sigma.")
-]
-FillHoles = Annotated[bool, option(OBJECTS, "", DESCRIPTIONS["fill_holes"], "--fill-holes")]
-Connectivity = Annotated[
-    int | None,
-    option(
-        OBJECTS,
-        "HOPS",
-        f"{DESCRIPTIONS['connectivity']} 1: a side (in 3D a face). 2: or a corner (in 3D an edge). "
-        "3: or a corner in 3D. By default all of these.",
-        parser=whole("connectivity", "1"),
-    ),
-]
-MinSize = Annotated[
-    str,
-    option(
-        OBJECTS,
-        "SIZE",
-        f"{DESCRIPTIONS['min_size']} A number of pixels (30), or an area (5um2), in 3D a volume "
-        "(1um3).",
-    ),
-]
-MaxSize = Annotated[str | None, option(OBJECTS, "SIZE", "Drop larger objects.")]
-ExcludeBorder = Annotated[
-    bool, option(OBJECTS, "", DESCRIPTIONS["exclude_border"], "--exclude-border")
-]
-IMAGE_METHODS = [name for name, row in METHODS.items() if "grid" in row.domains]
-Method = Annotated[
-    str,
-    option(
-        OBJECTS,
-        "NAME",
-        f"{DESCRIPTIONS['method']} The others are {', '.join(IMAGE_METHODS)}.",
-    ),
-]
-Device = Annotated[
-    str,
-    option(
-        OBJECTS,
-        "NAME",
-        f"{DESCRIPTIONS['device']} Or cpu, cuda, or cuda:1 and so on if there are several GPUs: "
-        "`equilabel devices` lists what can be used.",
-    ),
-]
 
-Properties = Annotated[
-    str | None,
-    option(
-        TABLE,
-        "NAMES",
-        "Columns of the tables, separated by commas: label,area,bbox. All names of "
-        "`equilabel.regionprops_table` can be used. By default size, position, outline and "
-        "intensities.",
-    ),
-]
-Format = Annotated[
-    Literal["csv", "parquet"],
-    option(
-        TABLE,
-        "csv|parquet",
-        "File format of the tables.",
-        "--format",
-        parser=one_of("format", "csv", "parquet"),
-    ),
-]
-LabelsFormat = Annotated[
-    Literal["tiff", "ome-zarr"],
-    option(
-        TABLE,
-        "tiff|ome-zarr",
-        "File format of the labels. An OME-Zarr is a folder, `NAME_labels.zarr`, with the labels "
-        "in several resolutions; napari and other viewers load the part of it that they show.",
-        "--labels-format",
-        parser=one_of("labels-format", "tiff", "ome-zarr"),
-    ),
-]
-UnitRow = Annotated[
-    bool,
-    option(
-        TABLE,
-        "",
-        "Write the units of columns into a second line of the CSV tables. They are in `run.json` "
-        "in any case.",
-        "--unit-row",
-    ),
-]
+def takes_options(command: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds the options of a command to the parameters of a function.
 
-Spacing = Annotated[
-    str | None,
-    option(
-        FILES,
-        "NUMBERS",
-        "Pixel size as z,y,x, or one number for all axes. By default as stored in the file.",
-    ),
-]
-Unit = Annotated[
-    str | None, option(FILES, "NAME", "Unit of the pixel size. By default as stored in the file.")
-]
-Stacked = Annotated[
-    bool | None,
-    option(
-        FILES,
-        "",
-        "Treat the first axis as a series of independent images, such as time points. By default "
-        "this is done for time, not for depth.",
-    ),
-]
-Track = Annotated[
-    bool,
-    option(
-        TABLE,
-        "",
-        f"{DESCRIPTIONS['track']} The columns are track, parent and event.",
-        "--track",
-    ),
-]
-Channel = Annotated[
-    str | None,
-    option(
-        FILES,
-        "CHANNEL",
-        f"{DESCRIPTIONS['channel']} Its index (from 0) or its name.",
-    ),
-]
-Slices = Annotated[
-    bool,
-    option(
-        FILES,
-        "",
-        "Read each folder as one volume, whose slices are its files in the order of their numbers. "
-        "INPUT are folders, and with --recursive those below them.",
-        "--slices",
-    ),
-]
-Series = Annotated[
-    int,
-    option(
-        FILES,
-        "INDEX",
-        "Which image to read from files that contain several, from 0.",
-        parser=whole("series", "0"),
-    ),
-]
+    The function takes `**options`; the decorator sets its signature, which typer reads.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        own = list(inspect.signature(function).parameters.values())[:-1]
+        each = [*own, *_parameters(command)]
+        function.__signature__ = inspect.Signature(each)  # type: ignore[attr-defined]
+        function.__annotations__ = {one.name: one.annotation for one in each}
+        return function
+
+    return decorate
+
+
+def _parameters(command: str) -> list[inspect.Parameter]:
+    """List the options of a command as parameters, panel by panel."""
+    found = [
+        (name, default, option)
+        for cls in OPTIONS
+        for name, (default, option) in options_of(cls).items()
+        if command in option.commands
+    ]
+    found.sort(key=lambda each: PANELS.index(each[2].panel))
+    return [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=default if option.kind == "flag" else _typed(default),
+            annotation=_annotation(name, default, option),
+        )
+        for name, default, option in found
+    ]
+
+
+def _typed(default: Any) -> str | None:
+    """Return a default as it would be typed, None if there is no such text.
+
+    >>> _typed(0.0), _typed("otsu"), _typed(None), _typed(False)
+    ('0', 'otsu', None, None)
+    """
+    if default is None or default is False:
+        return None
+    return default if isinstance(default, str) else f"{default:g}"
+
+
+def _annotation(name: str, default: Any, option: Option) -> Any:
+    """Return the annotation of a parameter: a flag, or text that `parsing.read` reads."""
+    flag = option.kind == "flag"
+    flags = option.flags or (f"--{name.replace('_', '-')}",)
+    text, metavar = option.help, option.placeholder or KINDS[option.kind].placeholder
+    if option.kind == "method":
+        text += f" The others are {', '.join(IMAGE_METHODS)}."
+    return Annotated[
+        (bool if default is not None else bool | None) if flag else str | None,
+        typer.Option(
+            *flags,
+            rich_help_panel=option.panel,
+            metavar=metavar or "|".join(option.words),
+            help=text,
+        ),
+    ]
+
+
+def is_typed(context: typer.Context, name: str) -> bool:
+    """Return whether the user typed an option, so that its value is not the default."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def refuse_missing(name: str, context: typer.Context) -> None:
+    """Raise click's error for a missing argument, which is needed only without --from."""
+    message = f"Missing argument {name!r}"
+    raise typer.BadParameter.__mro__[1](message, context)

@@ -1,14 +1,23 @@
-"""Parse the text of options into arguments of `segment`."""
+"""Read options: the text that was typed becomes arguments of `segment` and of a run."""
 
 from __future__ import annotations
 
 import math
 import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from equilabel.quantities import KINDS, Quantity, parse
+from equilabel.options import Option, SegmentOptions, options_of
+from equilabel.quantities import KINDS as DIMENSIONS
+from equilabel.quantities import Quantity, parse
 
-from .options import RefusedError
-from .splitting import DEFAULT
+from .options import Options, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+DEFAULT = "default"  # a value of --split that was left out
+LENGTH = re.compile(r"[-+]?[.,]?\d[\d.,]*(e[-+]?\d+)?\s*[^\W\d_]{0,12}[\d²³]?$")  # of --split
 
 
 def threshold(text: str) -> str | float | tuple[float, float]:
@@ -52,7 +61,7 @@ def length(name: str, text: str) -> float | str | tuple[float | str, ...]:
     for quantity in found:
         if quantity.power > 1:
             message = (
-                f"--{name} must be a length; got {text!r}, {KINDS[quantity.power]}. "
+                f"--{name} must be a length; got {text!r}, {DIMENSIONS[quantity.power]}. "
                 f"Pass for instance '{float(quantity.value):g}{quantity.unit}'."
             )
             raise RefusedError(message)
@@ -66,22 +75,15 @@ def split(text: str | None) -> bool | float | str | tuple[float | str, ...]:
     >>> split(None), split("default"), split("1.5"), split("0.3um")
     (False, True, 1.5, '0.3µm')
     """
-    return text is not None if text in (None, DEFAULT) else length("split", text)
+    return text is not None if text is None or text == DEFAULT else length("split", text)
 
 
-def optional_length(name: str, text: str | None) -> float | str | tuple[float | str, ...] | None:
-    """Parse a length, or one for each axis, or None."""
-    return None if text is None else length(name, text)
-
-
-def size(name: str, text: str | None) -> int | str | None:
+def size(name: str, text: str) -> int | str:
     """Parse the size of an object: whole pixels, or an area or a volume with its unit.
 
     >>> size("min-size", "30"), size("min-size", "30px"), size("min-size", "5 um^2")
     (30, 30, '5µm²')
     """
-    if text is None:
-        return None
     found = _short(_quantity(name, text, text))
     if isinstance(found, str):
         return found
@@ -106,22 +108,12 @@ def _short(quantity: Quantity) -> float | str:
     return str(quantity).replace(" ", "")
 
 
-def offset(value: float) -> float:
-    """Return a finite number, or raise RefusedError."""
-    if not math.isfinite(value):
-        message = f"--offset must be a finite number; got {value!r}. Pass 0 for none."
-        raise RefusedError(message)
-    return value
-
-
-def spacing(text: str | None) -> tuple[float, ...] | None:
+def spacing(text: str) -> tuple[float, ...]:
     """Parse the pixel size: one number, or one for each spatial axis.
 
     >>> spacing("0.5,0.1,0.1")
     (0.5, 0.1, 0.1)
     """
-    if text is None:
-        return None
     values = _numbers(text, "spacing", "0.1")
     if len(values) > 3 or min(values) <= 0:
         message = (
@@ -132,14 +124,12 @@ def spacing(text: str | None) -> tuple[float, ...] | None:
     return values
 
 
-def chunks(text: str | None) -> int | tuple[int, ...] | None:
+def chunks(text: str) -> int | tuple[int, ...]:
     """Parse the sides of a block: one whole number, or one for each axis.
 
     >>> chunks("256"), chunks("1,512,-1")
     (256, (1, 512, -1))
     """
-    if text is None:
-        return None
     try:
         values = tuple(int(part) for part in text.split(","))
     except ValueError:
@@ -153,14 +143,12 @@ def chunks(text: str | None) -> int | tuple[int, ...] | None:
     return values[0] if len(values) == 1 else values
 
 
-def properties(text: str | None) -> tuple[str, ...] | None:
+def properties(text: str) -> tuple[str, ...]:
     """Parse names of columns.
 
     >>> properties("label, area")
     ('label', 'area')
     """
-    if text is None:
-        return None
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
         message = f"--properties must be names separated by commas; got {text!r}. Try 'label,area'."
@@ -168,18 +156,16 @@ def properties(text: str | None) -> tuple[str, ...] | None:
     return names
 
 
-def channel(text: str | None) -> int | str | None:
+def channel(text: str) -> int | str:
     """Parse a channel: its index or its name.
 
     >>> channel("1"), channel("DAPI")
     (1, 'DAPI')
     """
-    if text is None or not text.isdecimal():
-        return text
-    return int(text)
+    return int(text) if text.isdecimal() else text
 
 
-def unit(text: str | None) -> str | None:
+def unit(text: str) -> str:
     """Parse a unit of length.
 
     >>> unit("um"), unit("micron")
@@ -187,8 +173,8 @@ def unit(text: str | None) -> str | None:
     """
     from equilabel.storage.units import LENGTHS, spelled
 
-    if text is None or spelled(text) in LENGTHS:
-        return None if text is None else spelled(text)
+    if spelled(text) in LENGTHS:
+        return spelled(text)
     message = f"--unit must be one of {list(LENGTHS)}; got {text!r}."
     raise RefusedError(message)
 
@@ -221,3 +207,123 @@ def _numbers(text: str, name: str, example: str) -> tuple[float, ...]:
         message = f"--{name} must be numbers separated by commas; got {text!r}. Try {example!r}."
         raise RefusedError(message)
     return values
+
+
+def word(name: str, text: str, words: Sequence[str]) -> str:
+    """Return one of some words, however its letters are written.
+
+    >>> word("format", "CSV", ["csv", "parquet"])
+    'csv'
+    """
+    if text.lower() in words:
+        return text.lower()
+    near = get_close_matches(text.lower(), words, n=1, cutoff=0.5)
+    remedy = f"Did you mean {near[0]!r}?" if near else f"Pass {words[0]!r} if unsure."
+    message = f"--{name} must be one of {list(words)}; got {text!r}. {remedy}"
+    raise RefusedError(message)
+
+
+def number(name: str, text: str, example: str, kind: Callable[[str], Any] = float) -> Any:
+    """Return a finite number, or a whole one if `kind` is int.
+
+    >>> number("offset", "1e2", "-20"), number("jobs", "2", "4", int)
+    (100.0, 2)
+    """
+    try:
+        value = kind(text)
+    except ValueError:
+        what = "a whole number" if kind is int else "a number"
+        message = f"--{name} must be {what}; got {text!r}. Try {example!r}."
+        raise RefusedError(message) from None
+    if not math.isfinite(value):
+        message = f"--{name} must be a finite number; got {value!r}. Try {example!r}."
+        raise RefusedError(message)
+    return value
+
+
+class Kind(NamedTuple):
+    """A kind of values: its placeholder in the help, its types in records, and how it is read."""
+
+    placeholder: str
+    types: tuple[type, ...]
+    read: Callable[[str, Any, Option], Any]  # name, typed text, option
+
+
+def _keep(_: str, value: Any, __: Option) -> Any:
+    return value
+
+
+KINDS = {
+    "flag": Kind("", (bool,), _keep),
+    "name": Kind("NAME", (str,), _keep),
+    "method": Kind("NAME", (str,), _keep),
+    "word": Kind("", (), lambda name, text, option: word(name, text, option.words)),
+    "number": Kind(
+        "NUMBER", (int, float), lambda name, text, option: number(name, text, option.example)
+    ),
+    "whole": Kind(
+        "COUNT", (int,), lambda name, text, option: number(name, text, option.example, int)
+    ),
+    "threshold": Kind("THRESHOLD", (int, float, str, tuple), lambda _, text, __: threshold(text)),
+    "lengths": Kind("LENGTH", (int, float, str, tuple), lambda name, text, _: length(name, text)),
+    "split": Kind("[LENGTH]", (bool, int, float, str, tuple), lambda _, text, __: split(text)),
+    "size": Kind("SIZE", (int, float, str), lambda name, text, _: size(name, text)),
+    "names": Kind("NAMES", (tuple,), lambda _, text, __: properties(text)),
+    "spacing": Kind("NUMBERS", (tuple,), lambda _, text, __: spacing(text)),
+    "unit": Kind("NAME", (str,), lambda _, text, __: unit(text)),
+    "channel": Kind("CHANNEL", (int, str), lambda _, text, __: channel(text)),
+    "chunks": Kind("PIXELS", (int, tuple), lambda _, text, __: chunks(text)),
+    "memory": Kind("SIZE", (int,), _keep),
+}
+
+
+def read(cls: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the options of a dataclass that were `given` as they are typed.
+
+    Raises RefusedError if a value cannot be read.
+    """
+    return {
+        name: given[name]
+        if given[name] is None and default is None
+        else KINDS[found.kind].read(name.replace("_", "-"), given[name], found)
+        for name, (default, found) in options_of(cls).items()
+        if name in given
+    }
+
+
+def read_options(given: Mapping[str, Any]) -> Options:
+    """Convert the values of the parameters of a command, by name, to the options of a run.
+
+    Parameters that are not options are ignored. Raises RefusedError if a value cannot be read.
+
+    >>> read_options({"sigma": "0.5", "channel": "1"}).parameters()["sigma"]
+    0.5
+    """
+    own = read(Options, given)
+    if "command" in given:
+        own["command"] = given["command"]
+    if "memory_limit" in own:
+        jobs, limit = int(given.get("jobs", 1)), own["memory_limit"]
+        there = limit is None and "jobs" in given and given.get("scheduler")  # workers decide
+        own["memory_limit"] = None if there else memory_limit(limit, jobs)
+    return Options(read(SegmentOptions, given), **own)
+
+
+def fits(name: str, value: Any) -> bool:
+    """Return whether an option can have a value that stands in a record."""
+    default, found = {**options_of(SegmentOptions), **options_of(Options)}[name]
+    types = KINDS[found.kind].types
+    return type(value) in types or value in found.words or (value is None and default is None)
+
+
+def complete(words: Sequence[str]) -> list[str]:
+    """Add the default to each --split without a value.
+
+    >>> complete(["batch", "--split", "images"]), complete(["batch", "--split", "1.5px", "images"])
+    (['batch', '--split=default', 'images'], ['batch', '--split', '1.5px', 'images'])
+    """
+    following = [*words, ""][1:]
+    return [
+        f"{word}={DEFAULT}" if word == "--split" and not LENGTH.match(after) else word
+        for word, after in zip(words, following, strict=True)
+    ]

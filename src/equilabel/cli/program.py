@@ -10,8 +10,8 @@ import typer
 from .commands import app
 from .errors import explain, one_line
 from .options import RefusedError
+from .parsing import complete
 from .signals import Interrupted, raising
-from .splitting import complete
 from .streams import complain, open_standard, silence
 
 UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]  # click's, not exported

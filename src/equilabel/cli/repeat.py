@@ -6,32 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from equilabel.options import SegmentOptions, options_of
 from equilabel.storage.ome_zarr import is_zarr
 
 from .inputs import FILE, FOLDER, Input, kind_of
 from .jsonfiles import FORMAT, read_json
 from .names import expanded, printable, quoted
 from .options import Options, RefusedError
+from .parsing import fits, read_options, unit
 from .provenance import Provenance, differences, provenance
-from .typed import FILES, READERS, SEGMENT, read_options
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+OPTIONS = (*options_of(SegmentOptions), *options_of(Options))
 LENGTHS = ("sigma",)  # in records of format 1, in the unit of the pixel size
-# Types and words that are valid as values of options.
-FITTING: dict[str, tuple[Any, ...]] = {
-    **dict.fromkeys(("dark", "fill_holes", "track", "exclude_border"), (bool,)),
-    **dict.fromkeys(("slices", "unit_row", "overlay"), (bool,)),
-    **dict.fromkeys(("background_method", "method", "device"), (str,)),
-    **dict.fromkeys(("threshold", "sigma", "closing", "opening"), (int, float, str, tuple)),
-    **dict.fromkeys(("background", "block_size"), (None, int, float, str, tuple)),
-    **dict.fromkeys(("min_size", "max_size"), (None, int, float, str)),
-    **{"split": (bool, int, float, str), "offset": (int, float), "connectivity": (None, int)},
-    **{"properties": (None, tuple), "spacing": (None, tuple), "unit": (None, str)},
-    **{"stacked": (None, bool), "channel": (None, int, str), "series": (int,)},
-    **{"format": ("csv", "parquet"), "labels_format": ("tiff", "ome-zarr")},
-}
 
 
 class Earlier(NamedTuple):
@@ -56,13 +45,9 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
     values |= {name: value for name, value in now.parameters().items() if name in typed}
     _check(path, content, values, typed, now.command)
     _check_values(path, values)
-    options = Options(
-        {name: values[name] for name in SEGMENT if name in values},
-        **{name: values[name] for name in FILES},
-        command=now.command,
-        memory_limit=now.memory_limit,
-        too_large=now.too_large,
-    )
+    chosen = {name: values[name] for name in options_of(SegmentOptions) if name in values}
+    own = {name: values[name] for name in vars(now) if name in values}
+    options = replace(now, segment=chosen, **own)
     made_with = provenance(options)
     versions = {name: word for name, word in content["versions"].items() if name != "python"}
     differing = differences(made_with, Provenance(made_with.parameters, versions))
@@ -123,7 +108,7 @@ def _check(
             f"Use `equilabel {theirs} --from`, or type the options of that run."
         )
         raise RefusedError(message)
-    known = {*SEGMENT, *FILES, "command"}
+    known = {*OPTIONS, "command"}
     unknown = [name for name, value in values.items() if name not in known and value]
     if unknown:
         version = content["versions"].get("equilabel")
@@ -151,16 +136,17 @@ def _check(
 
 def _check_values(path: Path, values: Mapping[str, Any]) -> None:
     """Raise RefusedError if an option of a record has an invalid value."""
-    for name, fitting in FITTING.items():
+    for name in OPTIONS:
         value = values.get(name)
-        if name in values and type(value) not in fitting and value not in fitting:
+        if name in values and not fits(name, value):
             option = f"--{name.replace('_', '-')}"
             message = (
                 f"--from must have values that options can have; got {value!r} for {option} in "
                 f"{quoted(path)}. Correct it in a copy of the file, or type {option}."
             )
             raise RefusedError(message)
-    READERS["unit"](values.get("unit"))
+    if values.get("unit") is not None:
+        unit(values["unit"])
 
 
 def _inputs(path: Path, content: Any) -> list[Input]:

@@ -9,7 +9,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 
 import equilabel
-from equilabel.descriptions import DESCRIPTIONS
+from equilabel.options import describe
 from equilabel.storage.colors import COLORS
 from equilabel.widget.logic.axes import ROLES, Role, name_axes
 from equilabel.widget.logic.choices import GROUPS, TICKED
@@ -39,7 +39,7 @@ def field(
     words = "text" if kind is CheckBox else "label"
 
     def make(form: Any) -> Any:
-        hint = tooltip or DESCRIPTIONS[declared.attrname or ""]
+        hint = tooltip or describe(declared.attrname or "")
         made = kind(**{words: label}, tooltip=hint, **options)
         if then:
             made.changed.connect(getattr(form, then))

@@ -7,7 +7,7 @@ import numpy as np
 from magicgui.widgets import CheckBox, ComboBox, FloatSpinBox
 from superqt.utils import signals_blocked
 
-from equilabel.descriptions import DESCRIPTIONS
+from equilabel.options import describe
 from equilabel.widget.logic.histogram import Histogram
 
 from .fields import field
@@ -53,7 +53,7 @@ class ThresholdField:
         self._known = float("nan")  # the last estimate that is a number
         self.histogram = HistogramView()
         self.slider, self.range = level_slider(), range_slider()
-        tip = DESCRIPTIONS["block_size"]
+        tip = describe("block_size")
         self.block_size = LengthField("Block, offset", tip, "block", beside=self.offset, **BLOCK)
         self.block_size.native.setFixedHeight(HEIGHT)
         # One of the fields for levels is visible at a time, so that no field below moves.

@@ -8,6 +8,7 @@ from typing import Any
 
 import equilabel
 from equilabel.array_types import HostArray
+from equilabel.options import SegmentOptions
 from equilabel.quantities import (
     WIDEST,
     known_unit,
@@ -33,8 +34,8 @@ GROUPS = (TICKED, "Size and position", "Shape", "Gray values", "Moments")
 
 
 @dataclass(frozen=True)
-class Choices:
-    """The values of the form on which labels and table depend, named as in `segment`.
+class Choices(SegmentOptions):
+    """The values of the form on which labels and table depend.
 
     Lengths and sizes are numbers of pixels, or text with a unit. `color` says how an RGB image
     becomes gray. `properties` are those besides the label; None means the usual ones.
@@ -42,24 +43,7 @@ class Choices:
 
     color: str = "luminance"
     channel: int = 0
-    threshold: str | float | tuple[float, float] = "otsu"
-    background: float | str | None = None
-    background_method: str = "top_hat"
-    sigma: float | str = 0.0
-    dark: bool = False
     block_size: float | str = 51
-    offset: float = 0.0
-    closing: float | str = 0.0
-    opening: float | str = 0.0
-    fill_holes: bool = False
-    connectivity: int | None = None
-    split: bool | float | str = False
-    min_size: float | str = 0
-    exclude_border: bool = False
-    track: bool = False
-    properties: tuple[str, ...] | None = None
-    method: str = "auto"
-    device: str = "auto"
 
     def prepare(
         self, source: Source, pixels: HostArray, axes: Iterable[int], step: int = 1
