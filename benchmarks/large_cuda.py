@@ -1,4 +1,4 @@
-"""Time `label` and `measure` on a GPU from 512^3 to 2 x 10^10 pixels, beside the null kernel.
+"""Time labeling and measuring on a GPU from 512^3 to 2 x 10^10 pixels, beside the null kernel.
 
 Images are made on the device: a tile of blobs, of noise, of nuclei or of boxes, repeated until the
 image is full. Times are those of a call and the wait for its end, medians of three. Labels of boxes
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import cupy
 import numpy as np
 
-from equilabel import label, measure, samples
+from equilabel import label, measure_components, samples
 from equilabel.devices import DeviceMemoryError
 from harness import store
 from label_cuda import SOURCE
@@ -135,7 +135,7 @@ def row_of(name: str, tile: np.ndarray, image: Any, null: Any) -> dict[str, Any]
             row["foretold"] = foretell(tile, image.shape)
         del labels
         pool.free_all_blocks()
-        row["measure s"] = seconds(partial(measure, image, COUNTS), 1)
+        row["measure s"] = seconds(partial(measure_components, image, COUNTS), 1)
     except (DeviceMemoryError, cupy.cuda.memory.OutOfMemoryError) as error:
         row["error"] = str(error)
     return row

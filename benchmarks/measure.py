@@ -107,8 +107,8 @@ def measure_masks(side: int, rounds: int) -> list[dict[str, Any]]:
             "label": partial(equilabel.label, mask),
             "label + places": partial(equilabel.label, mask, properties=PLACES),
             "label + all": partial(equilabel.label, mask, **both),
-            "measure places": partial(equilabel.measure, mask, PLACES),
-            "measure all": partial(equilabel.measure, mask, **both),
+            "measure places": partial(equilabel.measure_components, mask, PLACES),
+            "measure all": partial(equilabel.measure_components, mask, **both),
             "opencv": partial(cv2.connectedComponents, pixels, connectivity=8),
             "opencv + stats": partial(cv2.connectedComponentsWithStats, pixels, connectivity=8),
         }

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import cupy
 import numpy as np
 
-from equilabel import label, measure, regionprops_table, samples
+from equilabel import label, measure_components, regionprops_table, samples
 from equilabel.devices import passes as passes_of
 from equilabel.domains.grid import Foreground, Grid
 from equilabel.measuring.cuda.sources import LabelSource, RunSource
@@ -123,7 +123,7 @@ def fused_rows(side: int, module: Any) -> list[dict[str, Any]]:
                 ),
                 5,
             ),
-            "wall measure us": wall_time(partial(measure, pixels, PLACES), 10),
+            "wall measure us": wall_time(partial(measure_components, pixels, PLACES), 10),
         }
         rows.append(row)
         print({k: round(v, 1) if isinstance(v, float) else v for k, v in row.items()}, flush=True)

@@ -7,20 +7,21 @@ The largest cluster of random pixels, with 4 and with 8 neighbors.
 
 # %%
 # Each pixel is foreground with probability p. With 4 neighbors one cluster spans the image from p
-# = 0.593 on, with 8 neighbors already from 0.407. `measure` gives the sizes without writing any
-# labels.
+# = 0.593 on, with 8 neighbors already from 0.407. `measure_components` gives the sizes
+# without writing any labels.
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from equilabel import label, measure
+from equilabel import label, measure_components
 
 random = np.random.default_rng(0)
 noise = random.random((1024, 1024))
 occupations = np.linspace(0.3, 0.7, 21)
 largest = {
     hops: [
-        measure(noise < p, ["num_pixels"], connectivity=hops)["num_pixels"].max() / noise.size
+        measure_components(noise < p, ["num_pixels"], connectivity=hops)["num_pixels"].max()
+        / noise.size
         for p in occupations
     ]
     for hops in (1, 2)

@@ -19,7 +19,7 @@ from equilabel import (
     label,
     label_chunked,
     label_graph,
-    measure,
+    measure_components,
     regionprops_table,
     segment,
 )
@@ -57,9 +57,9 @@ def measure_all():
         for dtype in (np.uint8, np.uint16, np.float32):
             values = np.random.default_rng(0).integers(0, 200, shape).astype(dtype)
             options = {"intensity_image": cupy.asarray(values), "spacing": 0.5}
-            expected = measure(mask, some, intensity_image=values, spacing=0.5)
+            expected = measure_components(mask, some, intensity_image=values, spacing=0.5)
             for place in ("host", "device"):
-                found = measure(cupy.asarray(mask), some, **options, columns=place)
+                found = measure_components(cupy.asarray(mask), some, **options, columns=place)
                 for name, column in expected.items():
                     np.testing.assert_allclose(
                         cupy.asnumpy(found[name]), column, rtol=1e-6, atol=1e-6, err_msg=name

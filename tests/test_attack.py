@@ -161,12 +161,18 @@ def test_hostile_arguments_are_answered_or_refused_in_words(tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: equilabel.measure(False), "label_image must have 1 to 6 axes to be measured"),
+        (
+            lambda: equilabel.measure_components(False),
+            "label_image must have 1 to 6 axes to be measured",
+        ),
         (lambda: equilabel.split_touching(3), "labels_or_mask must have an axis"),
         (lambda: equilabel.label(np.eye(3) > 0, stacked=0.5), "stacked must be True or False"),
         (lambda: equilabel.label(np.eye(3) > 0, stacked=10**30), "stacked must be True or False"),
         (lambda: equilabel.label([[1], [2, 3]]), "label_image must be an array, or what NumPy"),
-        (lambda: equilabel.measure(np.eye(3, dtype=int), separator=0), "separator must be text"),
+        (
+            lambda: equilabel.measure_components(np.eye(3, dtype=int), separator=0),
+            "separator must be text",
+        ),
         (lambda: equilabel.filter_objects("cells", {}), "found must be a Segmentation"),
         (lambda: equilabel.swendsen_wang(4, beta=np.ones(2)), "beta must be a number"),
         (lambda: equilabel.label_chunked("x" * 5000), "label_image must be a path that a file"),

@@ -56,7 +56,7 @@ def calls(labels):
                 label(mask, background, stacked=True),
                 label(mask[:, ::2], background),
                 label(mask.T, background, 1),
-                equilabel.measure(mask, background=background),
+                equilabel.measure_components(mask, background=background),
             ),
         )
     names = [name for name, row in PROPERTIES.items() if 2 in (row.ranks or (2,))]
@@ -65,7 +65,7 @@ def calls(labels):
             yield (
                 name,
                 lambda mask, values, name=name: (
-                    equilabel.measure(mask, ["label", name], intensity_image=values),
+                    equilabel.measure_components(mask, ["label", name], intensity_image=values),
                     equilabel.regionprops_table(labels, values, ["label", name]),
                 ),
             )

@@ -112,7 +112,7 @@ def no_cupy(name):
         ("--sigma 3um --spacing 9", "such as --unit µm", "--sigma 3um --spacing 9 --unit µm"),
         ("--min-size 2um --spacing 1", "'2µm2'", "--min-size 2µm2 --spacing 1 --unit um"),
         ("--min-size 2.5", "Try '2'", "--min-size 2"),
-        ("--offset nan", "Pass 0 for none", "--offset 0"),
+        ("--offset nan", "Try '0'", "--offset 0"),
         ("--spacing 0,1", "Try '0.1', or", "--spacing 0.1"),
         ("--spacing x", "Try '0.1'", "--spacing 0.1"),
         ("--spacing 1,2,3", "Pass one number for all axes", "--spacing 1"),
@@ -129,7 +129,7 @@ def no_cupy(name):
         ("--too-large chunky", "Did you mean 'chunked'", "--too-large chunked"),
         ("--jobs x", "--jobs must be a whole number; got 'x'. Try '4'", "--jobs 4"),
         ("--series 0.5", "Try '0'", "--series 0"),
-        ("--offset x", "Try '-20'", "--threshold local --block-size 51 --offset -20"),
+        ("--offset x", "Try '0'", "--threshold local --block-size 51 --offset -20"),
         ("--time-limit soon", "Try '600'", "--time-limit 600"),
     ],
 )

@@ -14,7 +14,7 @@ from equilabel import (
     binarize,
     label,
     label_graph,
-    measure,
+    measure_components,
     regionprops_table,
     segment,
 )
@@ -50,7 +50,7 @@ def labels_of(image: NDArray[np.uint8], wanted: bool, options: Mapping[str, Any]
 def tables_of(image: NDArray[np.uint8]) -> float:
     """Measure, with columns that are arrays."""
     assert_type(regionprops_table(label(image), image), Table)
-    table = measure(image, ("label", "area"), spacing=0.5)
+    table = measure_components(image, ("label", "area"), spacing=0.5)
     assert_type(table, Table)
     mask, level = binarize(image, "otsu", return_threshold=True)
     assert_type(mask, NDArray[np.bool_])

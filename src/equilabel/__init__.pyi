@@ -10,13 +10,14 @@ from .domains.graph import Graph as Graph
 from .labeling import Report as Report
 from .labeling import label as label
 from .labeling import label_graph as label_graph
-from .labeling import measure as measure
+from .labeling import measure_components as measure_components
 from .measuring import PROPERTIES as PROPERTIES
 from .measuring import regionprops_table as regionprops_table
 from .papers.table import METHODS as METHODS
 from .segmentation import segment as segment
 from .segmentation.background import subtract_background as subtract_background
 from .segmentation.binarization import binarize as binarize
+from .segmentation.measure import measure as measure
 from .segmentation.result import Segmentation as Segmentation
 from .segmentation.selection import filter_objects as filter_objects
 from .segmentation.smoothing import smooth as smooth

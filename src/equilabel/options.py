@@ -106,7 +106,7 @@ class SegmentOptions:
         "Subtracted from the average of the block. With a negative offset, objects need more "
         "contrast.",
         before="Of --threshold local.",
-        example="-20",
+        example="0",
     )
     closing: Any = option(
         0.0,

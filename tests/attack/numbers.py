@@ -14,8 +14,14 @@ import warnings
 import numpy as np
 from skimage import measure
 
-from equilabel import METHODS, PROPERTIES, label, regionprops_table, split_touching
-from equilabel import measure as measure_regions
+from equilabel import (
+    METHODS,
+    PROPERTIES,
+    label,
+    measure_components,
+    regionprops_table,
+    split_touching,
+)
 from references import GRID_METHODS, expected_labels, label_each_value, number_in_raster_order
 from strategies import DTYPES, LAYOUTS, WORDS, blobs
 
@@ -167,7 +173,7 @@ def attack_table(rng):
     counted = [name for name in names if PROPERTIES[name].mergeable]
     mask = labels > 2
     connectivity = int(rng.integers(1, rank + 1))
-    direct = measure_regions(mask, counted, intensity_image=values, connectivity=connectivity)
+    direct = measure_components(mask, counted, intensity_image=values, connectivity=connectivity)
     regions = label_each_value(mask.astype(np.uint8), 0, connectivity)
     other = regionprops_table(number_in_raster_order(regions), values, counted)
     same = all(np.allclose(direct[name], other[name], equal_nan=True) for name in other)

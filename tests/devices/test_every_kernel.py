@@ -20,7 +20,7 @@ from equilabel import (
     label,
     label_chunked,
     label_graph,
-    measure,
+    measure_components,
     regionprops_table,
     segment,
 )
@@ -345,7 +345,7 @@ def test_every_column_is_counted_from_runs_and_from_labels(shape, dtype):
         uneven = tuple(range(1, 1 + len(shape)))
         for spacing in (None, uneven):
             asked = {"connectivity": 1, "intensity_image": values, "spacing": spacing}
-            from_runs = measure(mask, names, **asked)
+            from_runs = measure_components(mask, names, **asked)
             given = {} if spacing is None else {"spacing": spacing}
             from_labels = regionprops_table(labels, values, names, **given)
             for name, column in from_runs.items():  # what cancels is not 0 to the last bit
@@ -357,7 +357,7 @@ def test_every_column_is_counted_from_runs_and_from_labels(shape, dtype):
 @pytest.mark.parametrize("shape", [(7,), (2, 3, 3, 5)], ids=str)
 def test_columns_of_other_numbers_of_axes_are_counted(shape):
     mask = noise(shape, "u1", 2, seed=4) > 0
-    table = measure(mask, columns(len(shape), intensity=False))
+    table = measure_components(mask, columns(len(shape), intensity=False))
     assert table["num_pixels"].sum() == mask.sum()
 
 

@@ -10,7 +10,7 @@ cupy = pytest.importorskip("cupy", reason="CUDA kernels need CuPy")
 
 from equilabel import (
     label,
-    measure,
+    measure_components,
 )
 from equilabel.labeling.parts import planes_of_part
 
@@ -72,7 +72,7 @@ def test_boxes_are_numbered_and_counted_in_raster_order(shape):
     whole = sum(int((labels[k : k + 64] > 0).sum()) for k in range(0, shape[0], 64))
     assert whole == count * LENGTH ** len(shape)
     del labels
-    table = measure(image, ("num_pixels",), connectivity=1)
+    table = measure_components(image, ("num_pixels",), connectivity=1)
     pixels = cupy.asarray(table["num_pixels"])
     assert len(pixels) == count
     assert bool((pixels == LENGTH ** len(shape)).all())

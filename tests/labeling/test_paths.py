@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equilabel import label, measure
+from equilabel import label, measure_components
 from equilabel.domains.grid import Foreground
 from equilabel.labeling import paths, problem_of
 from equilabel.labeling.checks import make_problem
@@ -152,7 +152,7 @@ def test_values_that_are_not_whole_are_refused_on_every_path(many_threads, shape
     image = some(shape, "f4")
     label(image)
     image[3, 4] = 0.5
-    for call in (label, measure):
+    for call in (label, measure_components):
         with pytest.raises(ValueError, match=r"must hold whole numbers; got 0\.5"):
             call(image)
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from equilabel import PROPERTIES, label, measure, regionprops_table, segment
+from equilabel import PROPERTIES, label, measure_components, regionprops_table, segment
 from equilabel.measuring.checks import PropertyUnknownError
 from equilabel.samples import blobs, nuclei_mask, percolation, voronoi
 from references import GRID_METHODS
@@ -188,7 +188,7 @@ def test_measuring_without_labels(cupy):
     for shape in [(90, 130), (12, 20, 35)]:
         image = percolation(shape, 0.5)
         wanted = names(len(shape))
-        same(measure(cupy.asarray(image), wanted), measure(image, wanted))
+        same(measure_components(cupy.asarray(image), wanted), measure_components(image, wanted))
 
 
 @pytest.mark.parametrize(
@@ -207,9 +207,9 @@ def test_runs_are_measured_across_strips_and_segments(cupy, shape, filled):
     values = np.random.default_rng(0).integers(0, 2**16, shape)
     for dtype, spacing in ((np.uint8, None), (np.uint16, (2.0, 0.5, 0.3)[:rank])):
         options = {"intensity_image": values.astype(dtype), "spacing": spacing}
-        expected = measure(image, wanted, **options)
+        expected = measure_components(image, wanted, **options)
         options["intensity_image"] = cupy.asarray(options["intensity_image"])
-        same(measure(cupy.asarray(image), wanted, **options), expected)
+        same(measure_components(cupy.asarray(image), wanted, **options), expected)
         labels = label(cupy.asarray(image))
         same(regionprops_table(labels, properties=wanted, **options), expected)
 
@@ -264,7 +264,7 @@ def test_a_column_without_a_step_costs_only_itself(cupy, monkeypatch, shape):
                 expected = label(image, properties=counted, **options)[1]
                 started.clear()
                 same(label(cupy.asarray(image), properties=counted, **there)[1], expected)
-                same(measure(cupy.asarray(image), counted, **there), expected)
+                same(measure_components(cupy.asarray(image), counted, **there), expected)
                 assert len(started) == 2
 
 
@@ -273,8 +273,8 @@ def test_nothing_is_measured_where_nothing_is(cupy):
         nothing = np.zeros(shape, np.uint8)
         wanted = names(len(shape), intensity=True)
         on_gpu = cupy.asarray(nothing)
-        expected = measure(nothing, wanted, intensity_image=nothing)
-        same(measure(on_gpu, wanted, intensity_image=on_gpu), expected)
+        expected = measure_components(nothing, wanted, intensity_image=nothing)
+        same(measure_components(on_gpu, wanted, intensity_image=on_gpu), expected)
         same(regionprops_table(on_gpu, on_gpu, wanted), expected)
 
 
@@ -291,7 +291,7 @@ def test_columns_do_not_hang_on_what_else_is_asked_for(cupy, shape):
     ]
     for asked in pairs:
         for table in (
-            measure(cupy.asarray(image), asked),
+            measure_components(cupy.asarray(image), asked),
             regionprops_table(label(cupy.asarray(image)), properties=asked),
         ):
             same(table, {name: expected[name] for name in table})
@@ -306,7 +306,7 @@ def test_hulls_holes_and_medians_come_from_the_host(cupy):
         expected = regionprops_table(labels, image, names)
         moved = None if image is None else cupy.asarray(image)
         same(regionprops_table(cupy.asarray(labels), moved, names), expected)
-        same(measure(cupy.asarray(mask), names, intensity_image=moved), expected)
+        same(measure_components(cupy.asarray(mask), names, intensity_image=moved), expected)
 
 
 def test_columns_are_where_the_labels_are_unless_asked_elsewhere(cupy):
@@ -317,10 +317,10 @@ def test_columns_are_where_the_labels_are_unless_asked_elsewhere(cupy):
     for asked in (wanted, wanted[:3]):
         for found, kinds in (
             (partial(regionprops_table, label(moved), properties=asked), "dhd"),
-            (partial(measure, moved, asked), "dhd"),
+            (partial(measure_components, moved, asked), "dhd"),
             (lambda asked=asked, **more: label(moved, properties=asked, **more)[1], "dhd"),
-            (partial(measure, mask, asked, device="cuda"), "hhd"),
-            (partial(measure, moved, asked, device="cpu"), "dhd"),
+            (partial(measure_components, mask, asked, device="cuda"), "hhd"),
+            (partial(measure_components, moved, asked, device="cpu"), "dhd"),
         ):
             for columns, kind in zip(("auto", "host", "device"), kinds, strict=True):
                 table = found(columns=columns)
@@ -345,9 +345,9 @@ def test_more_labels_than_expected_are_counted_again(cupy):
             )
             same(found, expected)
         image = rng.random(labels.shape) < min(0.3, most / 10**6)
-        expected = measure(image, wanted, connectivity=1, intensity_image=values)
+        expected = measure_components(image, wanted, connectivity=1, intensity_image=values)
         moved = {"intensity_image": cupy.asarray(values), "connectivity": 1}
-        same(measure(cupy.asarray(image), wanted, **moved), expected)
+        same(measure_components(cupy.asarray(image), wanted, **moved), expected)
         columns._recent.clear()
         found = label(cupy.asarray(image), properties=wanted, **moved)  # painting uses up the runs
         np.testing.assert_array_equal(found[0].get(), label(image, connectivity=1))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from equilabel import measure, regionprops_table
+from equilabel import measure_components, regionprops_table
 from equilabel.measuring import compute_table, count_part, counting
 
 NAMES = ("label", "intensity_sum", "intensity_mean", "intensity_min", "intensity_max")
@@ -82,7 +82,7 @@ def test_half_precision_is_summed_in_double():
 def test_runs_and_labels_give_the_same_sums_of_wide_integers():
     mask = np.random.default_rng(3).random((40, 50)) < 0.5
     values = extremes("i8", mask.shape) // 4096
-    table = measure(mask, NAMES, intensity_image=values)
+    table = measure_components(mask, NAMES, intensity_image=values)
     assert table["intensity_sum"].dtype == np.int64
     assert table["intensity_sum"].sum() == sum(map(int, values[mask]))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from skimage import measure as reference
 
-from equilabel import label, measure, regionprops_table
+from equilabel import label, measure_components, regionprops_table
 from equilabel.measuring.cpu import sorted_runs as medians
 
 NAMES = ("label", "area_filled", "intensity_median")
@@ -91,7 +91,7 @@ def test_images_of_a_stack_and_threads_give_what_each_image_gives(count, many_th
     mask = rng.random((3, 40, 70)) < 0.6
     values = rng.integers(0, 999, mask.shape).astype(np.uint16)
     labels, found = label(mask, stacked=True, properties=NAMES, intensity_image=values)
-    table = measure(mask, NAMES, stacked=True, intensity_image=values)
+    table = measure_components(mask, NAMES, stacked=True, intensity_image=values)
     alone = [reference.regionprops_table(*pair, NAMES) for pair in zip(labels, values, strict=True)]
     for name in NAMES:
         expected = np.concatenate([each[name] for each in alone])

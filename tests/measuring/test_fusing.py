@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equilabel import PROPERTIES, label, measure, regionprops_table, segment
+from equilabel import PROPERTIES, label, measure_components, regionprops_table, segment
 from equilabel.devices import threads as pool
 from equilabel.measuring import count_labels, request
 from equilabel.runs.cpu import passes as runs
@@ -73,7 +73,7 @@ def test_a_table_made_while_labeling_is_that_of_the_labels(question, method, see
     assert count == expected.max(initial=0)
     direct = regionprops_table(expected, values, names, spacing=spacing)
     assert_equal_tables(table, direct)
-    only = measure(image, names, intensity_image=values, spacing=spacing, **options)
+    only = measure_components(image, names, intensity_image=values, spacing=spacing, **options)
     assert_equal_tables(only, direct)
 
 
@@ -93,7 +93,7 @@ def test_places_and_faces_straight_from_runs_are_those_of_the_labels(question, t
         patch.object(pool, "WEIGHT", 1),
     ):
         for wanted in (names, names + exposed):
-            table = measure(image, wanted, spacing=spacing, **options)
+            table = measure_components(image, wanted, spacing=spacing, **options)
             direct = regionprops_table(labels, None, wanted, spacing=spacing, stacked=stacked)
             assert_equal_tables(table, direct)
 
@@ -107,7 +107,8 @@ def test_large_components_are_counted_across_words_and_blocks(shape, connectivit
     for hops in (1, connectivity):
         labels = label(mask, connectivity=hops)
         assert_equal_tables(
-            measure(mask, names, connectivity=hops), regionprops_table(labels, None, names)
+            measure_components(mask, names, connectivity=hops),
+            regionprops_table(labels, None, names),
         )
 
 
@@ -133,7 +134,7 @@ def test_stacks_are_measured_while_they_are_labeled(connectivity, values):
     options = {"connectivity": connectivity, "stacked": True}
     labels, table = label(image, properties=names, **options)
     assert_equal_tables(table, regionprops_table(labels, properties=names, stacked=True))
-    assert_equal_tables(measure(image, names, **options), table)
+    assert_equal_tables(measure_components(image, names, **options), table)
 
 
 def test_a_table_comes_last():
@@ -144,9 +145,9 @@ def test_a_table_comes_last():
 
 @pytest.mark.parametrize("names", [FROM_RUNS, ("perimeter", "euler_number"), ("perimeter_edges",)])
 def test_no_label_is_written_where_runs_tell_all(painted, names):
-    measure(MASK, names)
+    measure_components(MASK, names)
     assert not painted
-    measure(MASK, ("coords",))
+    measure_components(MASK, ("coords",))
     assert painted
 
 
@@ -159,7 +160,7 @@ def test_no_label_is_written_where_runs_tell_all(painted, names):
     ],
 )
 def test_labels_are_made_where_runs_do_not_tell_all(painted, image, connectivity, names):
-    table = measure(image, names, connectivity=connectivity)
+    table = measure_components(image, names, connectivity=connectivity)
     assert painted
     labels = label(image, connectivity=connectivity)
     assert_equal_tables(table, regionprops_table(labels, properties=names))
@@ -173,7 +174,7 @@ def test_pixels_that_touch_without_connecting_are_told_apart_without_labels(pain
     rank = len(shape) - stacked
     wanted = columns_for(rank, values=False)
     for connectivity in range(1, rank):
-        table = measure(image, wanted, connectivity=connectivity, stacked=stacked)
+        table = measure_components(image, wanted, connectivity=connectivity, stacked=stacked)
         assert not painted
         labels = label(image, connectivity=connectivity, stacked=stacked)
         direct = regionprops_table(labels, properties=wanted, stacked=stacked)
@@ -183,7 +184,7 @@ def test_pixels_that_touch_without_connecting_are_told_apart_without_labels(pain
 
 def test_runs_of_many_values_are_measured_without_labels(painted):
     image = noise((9, 70), values=4)
-    table = measure(image, FROM_RUNS)
+    table = measure_components(image, FROM_RUNS)
     assert not painted
     assert_equal_tables(table, regionprops_table(label(image), properties=FROM_RUNS))
 
@@ -207,7 +208,7 @@ def test_an_image_may_become_its_own_labels_and_be_measured():
         label(image, out=image, properties=["intensity_mean"], intensity_image=image)
 
 
-@pytest.mark.parametrize("call", [label, measure])
+@pytest.mark.parametrize("call", [label, measure_components])
 def test_questions_are_checked_before_the_work(call, painted):
     with pytest.raises(
         ValueError, match=r"^properties must be .*; got 'aera'. Did you mean 'area'"
@@ -230,7 +231,7 @@ def test_empty_images_give_columns_without_rows(shape):
     labels, table = label(np.zeros(shape, bool), properties=names)
     assert labels.shape == shape
     assert {len(column) for column in table.values()} == {0}
-    assert_equal_tables(measure(np.zeros(shape, bool), names), table)
+    assert_equal_tables(measure_components(np.zeros(shape, bool), names), table)
 
 
 def test_dropped_objects_leave_no_row():

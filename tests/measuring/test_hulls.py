@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from skimage import measure as reference
 
-from equilabel import label, measure, regionprops_table, segment
+from equilabel import label, measure_components, regionprops_table, segment
 from equilabel.devices import passes
 from equilabel.measuring.cpu import hulls
 
@@ -122,7 +122,7 @@ def test_hulls_from_runs_frame_by_frame_and_of_what_is_kept(shape, monkeypatch):
     monkeypatch.setattr(hulls, "PAIRS", 16)
     names = (*NAMES, "frame", "num_pixels", "intensity_mean")
     values = mask * 2.0
-    found = measure(mask, names, stacked=True, intensity_image=values)
+    found = measure_components(mask, names, stacked=True, intensity_image=values)
     labels = label(mask, stacked=True)
     table = regionprops_table(labels, values, names, stacked=True)
     for name, column in table.items():

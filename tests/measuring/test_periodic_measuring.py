@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from equilabel import PROPERTIES, label, measure, regionprops_table
+from equilabel import PROPERTIES, label, measure_components, regionprops_table
 from equilabel.devices import passes
 from equilabel.measuring import counts
 from equilabel.measuring.layout import Layout
@@ -97,11 +97,13 @@ def test_where_an_image_begins_does_not_matter(shape):
 @pytest.mark.parametrize("names", [["area", "perimeter_edges", "perimeter", "euler_number"]])
 def test_an_image_without_background_has_neither_edges_nor_holes(names):
     for shape in [(6, 7), (1, 5), (2, 2), (1, 1)]:
-        table = measure(np.ones(shape, bool), [*names, "perimeter_crofton"], periodic=True)
+        table = measure_components(
+            np.ones(shape, bool), [*names, "perimeter_crofton"], periodic=True
+        )
         assert [column.tolist() for column in table.values()] == [[np.prod(shape)], *[[0]] * 4]
     for shape in [(4, 5, 6), (1, 2, 3), (2, 2, 2)]:
         asked = ["surface_area_faces", "surface_area_crofton", "euler_number", "euler_number_faces"]
-        table = measure(np.ones(shape, bool), asked, periodic=True)
+        table = measure_components(np.ones(shape, bool), asked, periodic=True)
         assert [column.tolist() for column in table.values()] == [[0]] * 4
 
 
@@ -176,7 +178,7 @@ def test_a_stack_is_measured_image_by_image():
     asked = {"stacked": True, "periodic": True, "properties": names}
     labels, table = label(images, **asked)
     compare(table, regionprops_table(labels, **asked))
-    compare(table, measure(images, **asked))
+    compare(table, measure_components(images, **asked))
     for frame, image in enumerate(labels):
         own = regionprops_table(image, properties=["perimeter", "inertia_tensor"], periodic=True)
         for name, column in own.items():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equilabel import label, measure, regionprops_table
+from equilabel import label, measure_components, regionprops_table
 from equilabel.measuring import compute_table, count_part
 from equilabel.measuring import counts as module
 
@@ -35,7 +35,7 @@ def test_lines_of_millions_of_pixels_have_their_length(length, axes):
     mask = mask.reshape((1,) * (axes - 2) + mask.shape)
     factor = 4 if axes == 2 else 20**0.5
     expected = factor * ((length * length - 1) / 12) ** 0.5
-    measured = measure(mask, ["axis_major_length", "inertia_tensor_eigvals"])
+    measured = measure_components(mask, ["axis_major_length", "inertia_tensor_eigvals"])
     assert measured["axis_major_length"] == pytest.approx(expected, rel=1e-15)
     eigenvalue = measured["inertia_tensor_eigvals-0"]
     assert eigenvalue == pytest.approx((length * length - 1) / 12, rel=1e-15)

@@ -510,10 +510,11 @@ def test_a_result_tells_what_was_found_and_how(device):
     assert (found.method, found.device) == ("runs", device)
 
 
-def test_options_are_keywords():
+def test_options_but_the_threshold_are_keywords():
     kinds = [parameter.kind.name for parameter in signature(segment).parameters.values()]
-    assert kinds[0] == "POSITIONAL_OR_KEYWORD"
-    assert set(kinds[1:]) == {"KEYWORD_ONLY"}
+    assert set(kinds[:2]) == {"POSITIONAL_OR_KEYWORD"}
+    assert set(kinds[2:]) == {"KEYWORD_ONLY"}
+    assert segment(IMAGE, "Otsu").threshold == segment(IMAGE).threshold
 
 
 # ------------------------------------------------------------------ refusals
@@ -621,6 +622,7 @@ def test_the_class_of_results_has_no_table():
     "function",
     [
         *(segment, equilabel.binarize, equilabel.label, equilabel.measure),
+        equilabel.measure_components,
         *(equilabel.regionprops_table, equilabel.split_touching, equilabel.track_overlaps),
         *(partial(equilabel.smooth, sigma=1), partial(equilabel.subtract_background, radius=5)),
         partial(equilabel.regionprops_table, np.ones((4, 4), int)),

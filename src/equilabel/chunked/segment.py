@@ -224,8 +224,8 @@ class Segmenting:
 
 def segment_chunked(
     image: Any,
-    *,
     threshold: Threshold = "otsu",
+    *,
     background: Lengths | None = None,
     sigma: Lengths = 0.0,
     dark: bool = False,

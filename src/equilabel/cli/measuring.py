@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equilabel import PROPERTIES, default_properties, label, regionprops_table, track_overlaps
+from equilabel import label, measure
 
 from .columns import PIXEL, column_units, summarize, summarize_frames
 from .notes import notes_of_file, notes_on_spacing
@@ -18,8 +18,6 @@ from .sizes import count_sizes
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-    import pandas as pd
 
     from equilabel.array_types import HostArray
     from equilabel.storage.tiff import TiffImage
@@ -44,7 +42,7 @@ def measure_one(
     _, _, axes, stacked, spacing, unit, steps = known
     names = options.segment.get("properties")
     track, measured = bool(options.segment.get("track")), known.measured
-    table = measure_table(numbers, values, names, steps, stacked=stacked, track=track)
+    table = measure(numbers, values, names, spacing=steps, stacked=stacked, track=track)
     units = column_units(table, len(axes) - stacked, unit if measured else PIXEL)
     notes = (*notes, *notes_on_spacing(measured, spacing, unit, options))
     paths = {
@@ -133,76 +131,6 @@ def _beside(numbers: HostArray, axes: str, image: TiffImage) -> HostArray:
         )
         raise ValueError(message)
     return values
-
-
-def measure_table(
-    numbers: HostArray,
-    values: HostArray | None,
-    names: Sequence[str] | None,
-    steps: tuple[float, ...] | None,
-    *,
-    stacked: bool,
-    track: bool = False,
-) -> pd.DataFrame:
-    """Measure labels; the images of a stack one by one, because labels may repeat.
-
-    `numbers` are labels, possibly with gaps; `values` is the image with channels last; `names` are
-    properties, by default those of `segment` (without intensities if there is no image); `steps` is
-    the pixel size along each spatial axis. With `track`, the columns of `track_overlaps` are added.
-
-    >>> numbers = np.array([[7, 7, 0], [0, 0, 3]])
-    >>> measure_table(numbers, None, ["label", "area"], None, stacked=False)
-       label  area
-    0      3   1.0
-    1      7   2.0
-    """
-    import pandas as pd
-
-    rank = numbers.ndim - stacked
-    if names is None:
-        every = default_properties(rank, steps or (1.0,) * rank, stacked)
-        names = [name for name in every if values is not None or not PROPERTIES[name].intensity]
-    blind = [name for name in names if name in PROPERTIES and PROPERTIES[name].intensity]
-    if blind and values is None:
-        message = (
-            f"--properties must not ask for intensities without --image; got {blind[0]!r}. "
-            "Pass --image, or leave it out."
-        )
-        raise ValueError(message)
-    if "frame" in names and not stacked:  # raises the error of `segment`
-        regionprops_table(numbers[:0], properties=("frame",))
-    if track and not stacked:
-        message = (
-            "--track needs --stacked, where the first axis counts frames; got --no-stacked. "
-            "Pass --stacked."
-        )
-        raise ValueError(message)
-    wanted = [name for name in names if name != "frame"]
-    parts = []
-    for k in range(len(numbers)) if stacked else [...]:
-        under = None if values is None else values[k]
-        columns: dict[str, Any] = regionprops_table(
-            numbers[k], under, ["label", *wanted], spacing=steps
-        )
-        count = len(columns["label"])
-        own = {name: column for name, column in columns.items() if name.split("-")[0] in wanted}
-        part = pd.DataFrame(own, index=range(count))
-        if "frame" in names:
-            before = set(names[: names.index("frame")])
-            place = sum(name.split("-")[0] in before for name in own)
-            part.insert(place, "frame", np.full(count, k, np.int64))
-        parts.append(part)
-    table = pd.concat(parts, ignore_index=True)
-    return _with_tracks(table, names, numbers) if track else table
-
-
-def _with_tracks(table: pd.DataFrame, names: Sequence[str], numbers: HostArray) -> pd.DataFrame:
-    """Return a table with the columns of tracks after label and frame, like that of `segment`."""
-    tracks = track_overlaps(numbers)  # in the order of frames and labels, like the table
-    place = sum(name in ("label", "frame") for name in names[:2])
-    for name in ("event", "parent", "track"):
-        table.insert(place, name, tracks[name].to_numpy())
-    return table
 
 
 def _notes_on_masks(numbers: HostArray) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from equilabel.options import Option, SegmentOptions, options_of
 from equilabel.quantities import KINDS as DIMENSIONS
 from equilabel.quantities import Quantity, parse
 
-from .options import Options, RefusedError
+from .options import Options, RefusedError, RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ LENGTH = re.compile(r"[-+]?[.,]?\d[\d.,]*(e[-+]?\d+)?\s*[^\W\d_]{0,12}[\d²³]?$
 def threshold(text: str) -> str | float | tuple[float, float]:
     """Parse a threshold: a method, a number, or two numbers.
 
-    >>> threshold("otsu"), threshold("12.5"), threshold("10,20")
+    >>> threshold("Otsu"), threshold("12.5"), threshold("10,20")
     ('otsu', 12.5, (10.0, 20.0))
     """
     parts = text.split(",")
@@ -32,7 +32,7 @@ def threshold(text: str) -> str | float | tuple[float, float]:
     except ValueError:
         values = []
     if not values and len(parts) == 1 and text.strip():
-        return text.strip()
+        return text.strip().lower()
     if len(values) in (1, 2) and all(map(math.isfinite, values)):
         return values[0] if len(values) == 1 else (values[0], values[1])
     message = f"--threshold must be a method, a number or 'low,high'; got {text!r}. Try 'otsu'."
@@ -303,7 +303,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
     if "command" in given:
         own["command"] = given["command"]
     if "memory_limit" in own:
-        jobs, limit = int(given.get("jobs", 1)), own["memory_limit"]
+        jobs, limit = read(RunOptions, given).get("jobs", 1), own["memory_limit"]
         there = limit is None and "jobs" in given and given.get("scheduler")  # workers decide
         own["memory_limit"] = None if there else memory_limit(limit, jobs)
     return Options(read(SegmentOptions, given), **own)

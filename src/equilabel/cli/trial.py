@@ -87,12 +87,12 @@ def _noise(shape: tuple[int, ...]) -> HostArray:
 
 def _try(noise: HostArray, options: Options, arguments: dict[str, Any], **given: Any) -> None:
     if options.command == "measure":
-        from .measuring import measure_table
+        from equilabel import measure
 
         numbers, names = (noise > 110).astype(int), options.segment.get("properties")
         values = noise if options.overlay else None  # overlays need an image too
         own = {"stacked": given["stacked"], "track": bool(options.segment.get("track"))}
-        measure_table(numbers, values, names, given["spacing"], **own)
+        measure(numbers, values, names, spacing=given["spacing"], **own)
         return
     from equilabel import segment
 

@@ -1,4 +1,4 @@
-"""`label`, `label_graph` and `measure`: labels by any method on any device."""
+"""`label`, `label_graph` and `measure_components`: labels by any method on any device."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from equilabel.measuring import make_request
 from .checks import NO_OPTIONS, check_apart, columns_of, make_problem, problem_of
 from .execute import solve
 from .graphs import label_graph
-from .measure import measure
+from .measure_components import measure_components
 from .paths import path_of
 from .remembered import label_again
 from .report import Report
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from .signatures import Measured, Plain, Reported, Table, Undecided
 
-__all__ = ["Report", "label", "label_graph", "measure", "problem_of", "solve"]
+__all__ = ["Report", "label", "label_graph", "measure_components", "problem_of", "solve"]
 
 
 @overload
@@ -165,7 +165,8 @@ def label(
         be `label_image` itself. Reusing an array saves the time of allocating one.
     properties : iterable of str, optional
         Also measure the regions: names of `PROPERTIES`. Columns that follow from runs of pixels are
-        counted while labeling, others from the labels; see `measure`.
+        counted while labeling, others from the labels; see
+        `measure_components`.
     intensity_image : array, optional
         Image to measure, as for `regionprops_table`.
     spacing : float or sequence of float, optional

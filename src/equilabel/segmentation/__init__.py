@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 def segment(
     image: ArrayLike,
-    *,
     threshold: Threshold = "otsu",
+    *,
     background: Lengths | None = None,
     background_method: BackgroundMethod = "top_hat",
     sigma: Lengths = 0.0,

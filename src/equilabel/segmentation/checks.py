@@ -31,7 +31,8 @@ def check_threshold(threshold: object) -> str | float | tuple[float, float]:
     """Return a method, a number or (low, high); raise TypeError or ValueError."""
     if isinstance(threshold, str):
         words = (*THRESHOLDS, "local")
-        return check_choice("threshold", threshold, words, KINDS, "Pass 'otsu' if unsure.")
+        known = threshold.lower() if threshold.lower() in words else threshold
+        return check_choice("threshold", known, words, KINDS, "Pass 'otsu' if unsure.")
     if is_sequence(threshold) and len(threshold) == 2:  # type: ignore[arg-type]
         low, high = (check_number("threshold", number) for number in threshold)  # type: ignore[attr-defined]
         if low > high:

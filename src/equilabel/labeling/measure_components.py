@@ -1,4 +1,4 @@
-"""`measure`: a table of regions without an image of labels."""
+"""`measure_components`: a table of regions without an image of labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from equilabel.measuring import Where
 
 
-def measure(
+def measure_components(
     image: ArrayLike,
     properties: Iterable[str] = ("label", "bbox"),
     *,
@@ -71,7 +71,7 @@ def measure(
     --------
     >>> import numpy as np
     >>> mask = np.array([[1, 1, 0], [0, 0, 1], [1, 0, 1]], dtype=bool)
-    >>> table = measure(mask, ["label", "area", "euler_number"], connectivity=1)
+    >>> table = measure_components(mask, ["label", "area", "euler_number"], connectivity=1)
     >>> {name: column.tolist() for name, column in table.items()}
     {'label': [1, 2, 3], 'area': [2.0, 2.0, 1.0], 'euler_number': [1, 1, 1]}
     """
