@@ -169,7 +169,7 @@ def test_a_chunk_that_is_no_file_is_refused_at_once(here, kind, capsys):
             segment_chunked(image, threshold=100, out="out.zarr", unit=None)
     with pytest.raises(ValueError, match=message):
         read_image("a.zarr")
-    assert main(["label", "a.zarr"]) == 1
+    assert main(["segment", "a.zarr"]) == 1
     said = capsys.readouterr().err
     assert re.search(message, said)
     assert "Task was destroyed" not in said
@@ -271,7 +271,7 @@ def test_what_numpy_says_of_a_full_disk_becomes_its_path_and_a_remedy(here, monk
 
     ome_zarr("a.zarr")
     monkeypatch.setattr(np, "save", fill)
-    assert main(["label", "a.zarr", "--out", "out"]) == 1
+    assert main(["segment", "a.zarr", "--out", "out"]) == 1
     said = capsys.readouterr().err
     assert "the disk of '" in said
     assert "out/a_labels.zarr' must have room for what is written; got a full disk." in said

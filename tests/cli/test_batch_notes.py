@@ -56,7 +56,7 @@ def test_compiled_code_that_cannot_be_kept_is_told_once_and_for_no_image(here, c
     monkeypatch.setattr(cache, "find_obstacle", lambda: "It cannot be kept.")
     for name in "ab":
         tiff(f"{name}.tif")
-    assert main(["label", "a.tif", "--out", "one"]) == 0
+    assert main(["segment", "a.tif", "--out", "one"]) == 0
     assert capsys.readouterr().out.count("annot be kept") == 1
     assert main(["batch", "a.tif", "b.tif", "--out", "out"]) == 0
     said = capsys.readouterr()

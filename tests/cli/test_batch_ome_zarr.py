@@ -105,7 +105,7 @@ def test_an_ome_zarr_has_the_labels_that_it_has_one_by_one(here):
     scan("in/scan.ome.zarr")
     before = contents("in")
     assert batch("in") == 0
-    assert main(["label", "in/scan.ome.zarr", "--out", "one"]) == 0
+    assert main(["segment", "in/scan.ome.zarr", "--out", "one"]) == 0
     assert contents("in") == before
     assert ome("out/scan_labels.zarr") == ome("one/scan_labels.zarr")
     found, expected = (read_zarr(f"{out}/scan_labels.zarr") for out in ("out", "one"))
@@ -216,10 +216,10 @@ def test_what_cannot_be_is_refused_by_its_option(here, capsys, monkeypatch):
     assert "--labels-format must be one of ['tiff', 'ome-zarr']; got 'zarr'" in wrong
     scan("scan.zarr")
     capsys.readouterr()
-    words = ["label", "scan.zarr", "--out", "one", "--labels-format", "tiff"]
+    words = ["segment", "scan.zarr", "--out", "one", "--labels-format", "tiff"]
     assert "--labels-format needs the image as a whole" in refused(capsys, *words)
     monkeypatch.setattr(formats, "find_spec", lambda name: None)
-    for words in (["batch", "in"], ["label", "in/a.tif"]):
+    for words in (["batch", "in"], ["segment", "in/a.tif"]):
         assert "needs zarr" in refused(capsys, *words, "--out", "out", *ZARR)
     assert not Path("out").exists()
 
@@ -239,16 +239,19 @@ def test_results_in_the_store_of_another_image_are_refused(here, capsys):
 
 def test_one_image_becomes_a_store_too_and_may_be_replaced(here, capsys):
     tiff("a.tif")
-    words = ["label", "a.tif", "--out", "out", *ZARR]
+    words = ["segment", "a.tif", "--out", "out", *ZARR]
     assert main(words) == 0
     capsys.readouterr()
     before = contents(below="a_labels")
     assert {"a_labels.zarr/zarr.json", "a_labels.zarr/0/c/0/0"} <= set(before)
-    assert "must hold no earlier results" in refused(capsys, *words)
+    assert main(words) == 0  # it replaces its own
+    (Path("out") / "a_labels.zarr" / "more").write_text("")
+    capsys.readouterr()
+    assert "were changed" in refused(capsys, *words)
     assert main([*words, "--overwrite"]) == 0
     assert contents(below="a_labels") == before
     assert not list(Path("out").glob(".*"))
-    assert main(["label", "a.tif", "--from", "out/a_record.json", "--out", "again"]) == 0
+    assert main(["segment", "a.tif", "--from", "out/a_record.json", "--out", "again"]) == 0
     assert contents("again", "a_labels") == before
 
 

@@ -35,7 +35,7 @@ def test_segment_chunked_has_their_defaults():
         assert chunked[name].default == OURS[name][0], name
 
 
-@pytest.mark.parametrize("command", ["batch", "label", "measure"])
+@pytest.mark.parametrize("command", ["batch", "segment", "measure"])
 def test_options_are_read_as_their_defaults(command):
     shown = inspect.signature(getattr(commands, command)).parameters
     given = {name: shown[name].default for name in shown}

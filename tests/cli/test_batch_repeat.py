@@ -59,7 +59,7 @@ def test_an_image_that_is_gone_costs_its_row(first):
 
 def test_the_record_of_one_image_will_do(here):
     tiff("a.tif")
-    assert main(["label", "a.tif", "--threshold", "li", "--out", "one"]) == 0
+    assert main(["segment", "a.tif", "--threshold", "li", "--out", "one"]) == 0
     assert main(["batch", "--from", "one/a_record.json", "--out", "out"]) == 0
     assert record()["parameters"]["threshold"] == "li"
 
@@ -141,16 +141,17 @@ def test_words_of_a_record_that_are_printed_are_escaped(first, capsys):
 def test_one_image_takes_the_options_of_a_run(first, capsys):
     tiff("new.tif", picture(objects=3))
     words = ["--from", "out/run.json", "--out", "one"]
-    assert main(["label", "new.tif", *words]) == 0
+    assert main(["segment", "new.tif", *words]) == 0
     theirs, ours = record()["parameters"], json.loads(Path("one/new_record.json").read_text())
     assert ours["parameters"] == theirs
     assert (
-        main(["label", "new.tif", *words, "--overwrite", "--min-size", "0px", "--no-overlay"]) == 0
+        main(["segment", "new.tif", *words, "--overwrite", "--min-size", "0px", "--no-overlay"])
+        == 0
     )
     ours = json.loads(Path("one/new_record.json").read_text())["parameters"]
     assert ours["threshold"] == theirs["threshold"]
     assert (ours["min_size"], ours["overlay"]) != (theirs["min_size"], theirs["overlay"])
     path = edited(versions={**record()["versions"], "numpy": "1.0"})
     capsys.readouterr()
-    assert main(["label", "new.tif", "--from", path, "--out", "two"]) == 0
+    assert main(["segment", "new.tif", "--from", path, "--out", "two"]) == 0
     assert "edited.json: " in capsys.readouterr().err

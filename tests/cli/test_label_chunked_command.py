@@ -1,4 +1,4 @@
-"""`equilabel label` of images in chunks."""
+"""`equilabel segment` of images in chunks."""
 
 import json
 import re
@@ -43,7 +43,7 @@ def scan(path="scan.ome.zarr"):
 def test_labels_of_an_ome_zarr_are_put_into_it(here, capsys):
     scan()
     out = "scan.ome.zarr/labels/nuclei"
-    words = ["label", "scan.ome.zarr", "--channel", "GFP", *WORDS, "--chunks", "12,32,32"]
+    words = ["segment", "scan.ome.zarr", "--channel", "GFP", *WORDS, "--chunks", "12,32,32"]
     assert main([*words, "--out", out]) == 0
     expected = segment(IMAGE, channel_axis=0, channel=1, **KNOWN)
     assert f"{expected.num} objects, " in capsys.readouterr().out
@@ -65,7 +65,7 @@ def test_labels_of_an_ome_zarr_are_put_into_it(here, capsys):
 
 def test_steps_to_the_foreground_are_those_of_the_whole_image(here, capsys):
     scan()
-    words = ["label", "scan.ome.zarr", "--channel", "GFP", "--sigma", "1", "--chunks", "12,32,32"]
+    words = ["segment", "scan.ome.zarr", "--channel", "GFP", "--sigma", "1", "--chunks", "12,32,32"]
     steps = ["--background", "9px", "--threshold", "103,115", "--opening", "1px", "--fill-holes"]
     assert main([*words, *steps, "--out", "labels.zarr"]) == 0
     assert "  hysteresis: label: 0 of 4" in capsys.readouterr().out
@@ -81,7 +81,7 @@ def test_a_tiff_larger_than_the_limit_is_read_in_chunks(here, capsys):
     options = {"axes": "ZCYX", "unit": "um", "spacing": 1}
     image = np.ascontiguousarray(np.moveaxis(IMAGE, 0, 1))
     tifffile.imwrite("scan.tif", image, imagej=True, resolution=(2, 2), metadata=options)
-    words = ["label", "scan.tif", "--channel", "1", *WORDS, "--memory-limit", "20kB"]
+    words = ["segment", "scan.tif", "--channel", "1", *WORDS, "--memory-limit", "20kB"]
     said = refused(capsys, *words, "--split")
     assert "of memory, more than --memory-limit 20 kB. Leave it out" in said
     assert main([*words, "--chunks", "5,64,64", "--out", "out", "--unit-row"]) == 0
@@ -93,7 +93,7 @@ def test_a_tiff_larger_than_the_limit_is_read_in_chunks(here, capsys):
 
 def test_axes_that_are_guessed_are_noted(here, capsys):
     tifffile.imwrite("plain.tif", IMAGE[1])
-    assert main(["label", "plain.tif", "--memory-limit", "20kB", "--chunks", "5,64,64"]) == 0
+    assert main(["segment", "plain.tif", "--memory-limit", "20kB", "--chunks", "5,64,64"]) == 0
     note = "12 planes read as depth, as the file does not name their axis"
     assert note in capsys.readouterr().out
     assert note in json.loads(Path("plain_record.json").read_text("utf-8"))["record"]["notes"][0]
@@ -122,7 +122,7 @@ def test_axes_that_are_guessed_are_noted(here, capsys):
 def test_what_cannot_be_done_in_chunks_is_refused_by_its_option(here, capsys, words, message):
     scan()
     before = sorted(Path().rglob("*"))
-    assert message in refused(capsys, "label", "scan.ome.zarr", *words)
+    assert message in refused(capsys, "segment", "scan.ome.zarr", *words)
     assert sorted(Path().rglob("*")) == before
 
 
@@ -145,7 +145,7 @@ sys.exit(main(sys.argv[1:]))
 @posix
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(here, capsys):
     scan()
-    words = ["label", "scan.ome.zarr", "--channel", "0", *WORDS, "--chunks", "16", "--out", "out"]
+    words = ["segment", "scan.ome.zarr", "--channel", "0", *WORDS, "--chunks", "16", "--out", "out"]
     command = [sys.executable, "-c", STOPPED, *words]
     # A shell that starts programs in the background lets them ignore Ctrl-C.
     listening = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""`equilabel label`: one image, with the options of `equilabel batch`."""
+"""`equilabel segment`: one image, with the options of `equilabel batch`."""
 
 import inspect
 import json
@@ -10,14 +10,13 @@ import pytest
 from batches import names, picture, refused, tiff
 from equilabel import segment
 from equilabel.cli import commands, main
-from equilabel.storage.table import read_table
 from equilabel.storage.tiff import read_tiff
 
 RESULTS = ["a_labels.tif", "a_overlay.png", "a_record.json", "a_table.csv"]
 
 
 def test_it_takes_all_options_of_batch_but_those_of_a_run():
-    batch, label = (inspect.signature(f).parameters for f in (commands.batch, commands.label))
+    batch, label = (inspect.signature(f).parameters for f in (commands.batch, commands.segment))
     assert set(batch) - set(label) == {
         *("inputs", "recursive", "jobs", "time_limit", "too_large", "dry_run")
     }
@@ -34,7 +33,7 @@ def test_results_are_those_of_batch(here, capsys):
     options = ["--threshold", "li", "--min-size", "9", "--exclude-border"]
     assert main(["batch", "in/a.tif", "--out", "many", *options]) == 0
     capsys.readouterr()
-    assert main(["label", "in/a.tif", "--out", "one", *options]) == 0
+    assert main(["segment", "in/a.tif", "--out", "one", *options]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("in/a.tif: 3 objects, threshold 53.75, ")
     assert [line.split()[0] for line in said[1:]] == ["labels", "table", "overlay", "record"]
@@ -47,18 +46,36 @@ def test_results_are_those_of_batch(here, capsys):
     assert record["record"]["outputs"]["table"]["units"]["area"] == "µm²"
 
 
-def test_results_are_written_here_unless_told_and_replace_nothing_unasked(here, capsys):
+def test_results_are_written_here_unless_told_and_only_own_ones_are_replaced(here, capsys):
     tiff("in/a.tif")
-    assert main(["label", "in/a.tif", "--no-overlay"]) == 0
+    assert main(["segment", "in/a.tif"]) == 0
+    assert names(".") == sorted([*RESULTS, "in/a.tif"])
+    assert main(["segment", "in/a.tif", "--no-overlay", "--threshold", "199"]) == 0
     assert names(".") == ["a_labels.tif", "a_record.json", "a_table.csv", "in/a.tif"]
+    expected = segment(picture(), threshold=199).labels
+    np.testing.assert_array_equal(read_tiff("a_labels.tif").pixels, expected)
+    Path("a_labels.tif").write_bytes(Path("in/a.tif").read_bytes())  # corrected by hand
     capsys.readouterr()
-    said = refused(capsys, "label", "in/a.tif", "--no-overlay", "--sigma", "1")
-    assert "got 'a_labels.tif' and 2 more. Pass --overwrite" in said
-    assert main(["label", "in/a.tif", "--no-overlay", "--threshold", "199", "--overwrite"]) == 0
-    np.testing.assert_array_equal(
-        read_tiff("a_labels.tif").pixels, segment(picture(), threshold=199).labels
-    )
-    assert len(read_table("a_table.csv")) == 2
+    said = refused(capsys, "segment", "in/a.tif", "--sigma", "1")
+    assert "were changed" in said
+    assert "got 'a_labels.tif'. Pass --overwrite" in said
+    assert main(["segment", "in/a.tif", "--overwrite"]) == 0
+    Path("a_overlay.png").unlink()
+    Path("a_record.json").unlink()
+    capsys.readouterr()
+    assert "and 1 more" in refused(capsys, "segment", "in/a.tif")
+
+
+def test_results_of_another_image_are_not_replaced(here, capsys):
+    tiff("in/a.tif")
+    tiff("in/a.tiff")
+    assert main(["segment", "in/a.tif"]) == 0
+    capsys.readouterr()
+    assert "did not write for this image" in refused(capsys, "segment", "in/a.tiff")
+
+
+def test_the_former_name_of_the_command_is_known(here):
+    assert main(["label", str(tiff("a.tif"))]) == 0
 
 
 @pytest.mark.parametrize(
@@ -73,7 +90,7 @@ def test_results_are_written_here_unless_told_and_replace_nothing_unasked(here, 
 )
 def test_what_is_no_file_is_refused_with_what_to_do(here, capsys, word, said):
     tiff("in/a.tif")
-    assert said in refused(capsys, "label", word, "--out", "out")
+    assert said in refused(capsys, "segment", word, "--out", "out")
     assert not Path("out").exists()
 
 
@@ -82,18 +99,18 @@ def test_an_image_never_replaces_itself(here, capsys):
     Path("a.tif").symlink_to("b_labels.tif")
     Path("b.tif").symlink_to("b_labels.tif")
     before = path.read_bytes()
-    assert "replace the image" in refused(capsys, "label", "b.tif", "--overwrite")
-    assert main(["label", "a.tif"]) == 0
+    assert "replace the image" in refused(capsys, "segment", "b.tif", "--overwrite")
+    assert main(["segment", "a.tif"]) == 0
     assert path.read_bytes() == before
 
 
 def test_a_damaged_image_and_options_for_no_image_leave_nothing(here, capsys):
     tiff("a.tif")
     Path("half.tif").write_bytes(Path("a.tif").read_bytes()[:300])
-    assert main(["label", "half.tif", "--out", "out"]) == 1
+    assert main(["segment", "half.tif", "--out", "out"]) == 1
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith("equilabel: half.tif: image file must hold")
-    assert "--threshold must be" in refused(capsys, "label", "a.tif", "--threshold", "magic")
+    assert "--threshold must be" in refused(capsys, "segment", "a.tif", "--threshold", "magic")
     assert not Path("out").exists()
     assert names(".") == ["a.tif", "half.tif"]

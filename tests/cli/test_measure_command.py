@@ -115,7 +115,7 @@ def test_shapes_have_to_agree(here):
     [
         (LABELS / 2, "YX", "LABELS must be whole numbers; got 3.5"),
         (np.stack([LABELS] * 3), "CYX", "got 3 channels"),
-        (LABELS > 0, "YX", "Use `equilabel label` with --threshold 0.5"),
+        (LABELS > 0, "YX", "Use `equilabel segment` with --threshold 0.5"),
         (LABELS.astype(np.int16) - 1, "YX", "negative"),
     ],
 )
@@ -127,7 +127,7 @@ def test_what_are_no_labels_is_refused(here, labels, axes, said):
 
 def test_the_remedy_for_a_mask_works_and_one_of_255_is_noticed(here):
     tiff("mask.tif", LABELS > 0)
-    assert main(["label", "mask.tif", "--threshold", "0.5"]) == 0
+    assert main(["segment", "mask.tif", "--threshold", "0.5"]) == 0
     assert len(read_table("mask_table.csv")) == 2
     tiff("white.tif", np.where(LABELS, 255, 0).astype(np.uint8))
     assert measure("white.tif") == 0

@@ -158,7 +158,7 @@ def test_label_says_so_on_the_terminal(tmp_path, monkeypatch, terminal):
         return label_one(*words)
 
     monkeypatch.setattr(single, "label_one", label)
-    assert main(["label", str(tiff(tmp_path / "a.tif")), "--out", str(tmp_path)]) == 0
+    assert main(["segment", str(tiff(tmp_path / "a.tif")), "--out", str(tmp_path)]) == 0
     assert "\rcompiling, first time only: 1 function" in terminal
 
 

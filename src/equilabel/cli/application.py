@@ -36,7 +36,7 @@ def about(
     table with a row for each object; and a picture of the image with its objects outlined.
 
     ```
-    equilabel label cells.tif
+    equilabel segment cells.tif
     equilabel batch images --out results
     equilabel devices
     ```

@@ -1,4 +1,4 @@
-"""`equilabel label` of a chunked image: a Zarr, or a TIFF larger than memory."""
+"""`equilabel segment` of a chunked image: a Zarr, or a TIFF larger than memory."""
 
 from __future__ import annotations
 

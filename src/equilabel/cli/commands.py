@@ -1,4 +1,4 @@
-"""The commands `equilabel batch`, `label`, `measure` and `devices`."""
+"""The commands `equilabel batch`, `segment`, `measure` and `devices`."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from .options import ChunkOptions, RunOptions
 from .parameters import is_typed, refuse_missing, takes_options
 from .parsing import read, read_options
 
-__all__ = ["app", "batch", "devices", "label", "measure"]
+__all__ = ["app", "batch", "devices", "measure", "segment"]
 
 
 @app.command()
@@ -75,9 +75,10 @@ def batch(
     return run(inputs or [], out, chosen, earlier=earlier, **read(RunOptions, options))
 
 
+@app.command("label", hidden=True)  # its former name
 @app.command()
 @takes_options("segment")
-def label(
+def segment(
     context: typer.Context,
     image: given.Image,
     out: given.OutHere = Path(),
@@ -103,11 +104,11 @@ def label(
     For example:
 
     ```
-    equilabel label cells.tif
-    equilabel label cells.tif --threshold triangle --fill-holes --out results --overwrite
-    equilabel label cells.tif --from results/run.json --min-size 30
-    equilabel label scan.ome.zarr --channel 0 --min-size 5um3 --out scan.ome.zarr/labels/nuclei
-    equilabel label scan.zarr --out results --scheduler tcp://host:8786 --resume
+    equilabel segment cells.tif
+    equilabel segment cells.tif --threshold triangle --fill-holes --out results --overwrite
+    equilabel segment cells.tif --from results/run.json --min-size 30
+    equilabel segment scan.ome.zarr --channel 0 --min-size 5um3 --out scan.ome.zarr/labels/nuclei
+    equilabel segment scan.zarr --out results --scheduler tcp://host:8786 --resume
     ```
 
     Exit codes: 0, the image was labeled; 1, it failed; 2, the command was refused; 130,

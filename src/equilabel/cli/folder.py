@@ -136,7 +136,7 @@ def settle(
             (flush_tree if result.is_dir() else flush_file)(result)
     for ending in options.all_endings():
         if (earlier := out / f"{name}{ending}") not in own:
-            _put_away(earlier, place)
+            put_away(earlier, place)
     folder = (out / name).parent
     _make(folder)
     for final in finals:
@@ -159,11 +159,11 @@ def give_name(result: Path, final: Path) -> None:
     and `recovery` finds the new result.
     """
     if is_folder(final) or result.is_dir():
-        _put_away(final, result.parent)
+        put_away(final, result.parent)
     result.replace(final)
 
 
-def _put_away(earlier: Path, place: Path) -> None:
+def put_away(earlier: Path, place: Path) -> None:
     """Remove an earlier file; move an earlier Zarr to `place`, so that no part keeps its name."""
     if not is_folder(earlier):
         earlier.unlink(missing_ok=True)

@@ -102,7 +102,7 @@ def whole_numbers(labels: TiffImage) -> HostArray:
     if pixels.dtype.kind == "b":
         message = (
             "LABELS must have a number for each object; got a mask of 0 and 1. "
-            "Use `equilabel label` with --threshold 0.5 to find its objects."
+            "Use `equilabel segment` with --threshold 0.5 to find its objects."
         )
         raise ValueError(message)
     if pixels.dtype.kind != "f":
@@ -143,5 +143,5 @@ def _notes_on_masks(numbers: HostArray) -> tuple[str, ...]:
         return ()
     return (
         f"All labeled pixels have the number {most}, in {count} regions: if this is a mask, use "
-        "`equilabel label` to tell its objects apart.",
+        "`equilabel segment` to tell its objects apart.",
     )

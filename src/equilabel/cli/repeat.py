@@ -34,10 +34,10 @@ class Earlier(NamedTuple):
 def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Earlier:
     """Return the options and images of an earlier run.
 
-    `path` is a run.json, or the record of one image from `equilabel label`. `given` has the values
-    of the parameters of this command ("inputs" if they were typed); those in `typed` override the
-    record. Raises RefusedError if the file is not such a record, or has options that this version
-    does not know.
+    `path` is a run.json, or the record of one image from `equilabel segment`. `given` has the
+    values of the parameters of this command ("inputs" if they were typed); those in `typed`
+    override the record. Raises RefusedError if the file is not such a record, or has options that
+    this version does not know.
     """
     content = _read(path)
     now, then = read_options(given), content["parameters"]

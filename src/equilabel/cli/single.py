@@ -1,4 +1,4 @@
-"""`equilabel label`: label one image in this process."""
+"""`equilabel segment`: label one image in this process."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 from equilabel.devices import compiling
 from equilabel.storage.files import flush_folder
 
+from .checksums import checksum_of
 from .chunk_choices import refuse_own, why_chunked
 from .errors import explain
-from .folder import RECORD, give_name, is_obstacle
+from .folder import RECORD, give_name, is_obstacle, put_away
 from .formats import check_formats
 from .inputs import FILE, FOLDER, NOTHING, kind_of
+from .jsonfiles import read_record
 from .names import expanded, printable, quoted, stem
 from .one import Job, label_one
 from .options import RefusedError
@@ -28,7 +30,7 @@ from .streams import complain, fleeting, say
 from .trial import check
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from .chunk_choices import Choices
     from .options import Options
@@ -69,7 +71,8 @@ def run(
         name = name_of(path)
     finals = {kind: out / f"{name}{ending}" for kind, ending in options.endings().items()}
     finals["record"] = out / f"{name}{OWN_RECORD}"
-    _refuse_losses(finals, path, choices.overwrite)
+    former = _former(finals["record"], path)
+    _refuse_losses(finals, path, choices.overwrite, former)
     new = [folder for folder in (out, *out.parents) if not os.path.lexists(folder)]
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -88,6 +91,8 @@ def run(
             return _fail(record.error, path, options)
         for final in finals.values():
             give_name(job.place / (RECORD if final == finals["record"] else final.name), final)
+        for earlier in former.difference(finals.values()):
+            put_away(earlier, place)
         flush_folder(out)
     except OSError as error:
         return _fail(explain(error), path, options)
@@ -130,8 +135,27 @@ def _file(word: str, options: Options) -> Path:
     raise RefusedError(message)
 
 
-def _refuse_losses(finals: dict[str, Path], image: Path, overwrite: bool) -> None:
-    """Raise RefusedError if a result would replace the image, or a result without --overwrite."""
+def _former(record: Path, image: Path) -> set[Path]:
+    """Return the results of an earlier call for an image, with their record, if unchanged since."""
+    known = read_record(record)
+    if known is None or Path(known.file).name != printable(image.name):
+        return set()
+    found = {record}
+    for output in known.outputs.values():
+        path = record.with_name(Path(output["file"]).name)
+        with suppress(OSError):  # it is gone
+            if checksum_of(path) == output["sha256"]:
+                found.add(path)
+    return found
+
+
+def _refuse_losses(
+    finals: dict[str, Path], image: Path, overwrite: bool, former: Collection[Path]
+) -> None:
+    """Raise RefusedError if a result would replace the image, or a file that is not ours.
+
+    With `overwrite`, all files are; without it, those of the `former` call.
+    """
     present = [path for path in finals.values() if os.path.lexists(path)]
     for path in present:
         if path.exists() and (path.samefile(image) or path.resolve() in image.resolve().parents):
@@ -146,11 +170,13 @@ def _refuse_losses(finals: dict[str, Path], image: Path, overwrite: bool) -> Non
                 "Choose another folder."
             )
             raise RefusedError(message)
-    if present and not overwrite:
-        more = f" and {len(present) - 1} more" if len(present) > 1 else ""
+    foreign = [path for path in present if path not in former]
+    if foreign and not overwrite:
+        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
         message = (
-            f"--out must hold no earlier results; got {quoted(present[0])}{more}. "
-            "Pass --overwrite to replace them, or choose another folder."
+            "results must not replace files that were changed, or that `equilabel segment` did not "
+            f"write for this image; got {quoted(foreign[0])}{more}. Pass --overwrite to replace "
+            "them, or --out with another folder."
         )
         raise RefusedError(message)
 

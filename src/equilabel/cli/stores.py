@@ -71,15 +71,15 @@ def refuse_losses(places: Places, *, resume: bool, overwrite: bool) -> None:
     present = next((path for path in places if os.path.lexists(path)), None)
     if present is not None:
         message = (
-            f"--out must hold no earlier results; got {quoted(present)}. Pass --overwrite to "
-            "replace them, or choose another folder."
+            f"results in chunks must not replace earlier ones; got {quoted(present)}. Pass "
+            "--overwrite to replace them, or --out with another folder."
         )
         raise RefusedError(message)
     begun = folder_for(places.labels)
     if os.path.lexists(begun):
         message = (
-            f"--out must hold no unfinished run; got {quoted(begun)}. Pass --resume to go on with "
-            "it, or --overwrite to begin again."
+            f"results must not replace an unfinished run; got {quoted(begun)}. Pass --resume to go on "
+            "with it, or --overwrite to begin again."
         )
         raise RefusedError(message)
 

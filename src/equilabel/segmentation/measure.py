@@ -74,15 +74,15 @@ def measure(
     import pandas as pd
 
     check_flags(stacked=stacked, track=track)
-    labels = take(labels, "labels")
-    image = None if image is None else take(image)
-    rank = labels.ndim - stacked
+    numbers: Any = take(labels, "labels")
+    values: Any = None if image is None else take(image)
+    rank = numbers.ndim - stacked
     if rank < 1:
-        message = f"labels must have an axis of space; got shape {labels.shape}. Pass an image."
+        message = f"labels must have an axis of space; got shape {numbers.shape}. Pass an image."
         raise ValueError(message)
-    if image is not None and image.shape[: labels.ndim] != labels.shape:
+    if values is not None and values.shape[: numbers.ndim] != numbers.shape:
         message = (
-            f"image must have the shape of labels, {labels.shape}; got {image.shape}. Pass the "
+            f"image must have the shape of labels, {numbers.shape}; got {values.shape}. Pass the "
             "image that the labels were made of, with channels along the last axis."
         )
         raise ValueError(message)
@@ -100,15 +100,15 @@ def measure(
         )
         raise ValueError(message)
     if "frame" in names and not stacked:  # raises the error of `segment`
-        regionprops_table(labels[:0], properties=("frame",))
+        regionprops_table(numbers[:0], properties=("frame",))
     parts = []
-    for k in range(len(labels)) if stacked else (...,):
+    for k in range(len(numbers)) if stacked else (...,):
         parts.append(
-            _measure_one(labels[k], None if image is None else image[k], names, k, spacing)
+            _measure_one(numbers[k], None if values is None else values[k], names, k, spacing)
         )
-    table = pd.concat(parts, ignore_index=True)
+    table: pd.DataFrame = pd.concat(parts, ignore_index=True)
     if track:
-        tracks = track_overlaps(labels)  # in the order of frames and labels, like the table
+        tracks = track_overlaps(numbers)  # in the order of frames and labels, like the table
         place = sum(name in ("label", "frame") for name in names[:2])
         for name in reversed(TRACKS):
             table.insert(place, name, tracks[name].to_numpy())

@@ -119,5 +119,5 @@ def read_zarr(path: Path | str) -> TiffImage:
 def refuse_plain(image: TiffImage) -> None:
     """Raise UnreadableImageError if the axes of a Zarr have no names."""
     if not image.axes:
-        remedy = "`equilabel label` takes it; or convert it to OME-Zarr."
+        remedy = "`equilabel segment` takes it; or convert it to OME-Zarr."
         refuse("be an OME-Zarr, whose axes have names", "a plain Zarr", remedy)
