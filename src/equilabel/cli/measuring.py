@@ -41,10 +41,10 @@ def measure_one(
 
     numbers, values, known = arrange(labels, images, options)
     notes = notes_of_file(images[-1], options) if images else record.notes
-    _, _, axes, stacked, spacing, unit, steps = known
+    _, _, axes, stacked, spacing, unit, distances = known
     names = options.segment.get("properties")
     track, measured = bool(options.segment.get("track")), known.measured
-    table = measure_table(numbers, values, names, steps, stacked=stacked, track=track)
+    table = measure_table(numbers, values, names, distances, stacked=stacked, track=track)
     units = column_units(table, len(axes) - stacked, unit if measured else PIXEL)
     notes = (*notes, *notes_on_spacing(measured, spacing, unit, options))
     paths = {
@@ -139,7 +139,7 @@ def measure_table(
     numbers: HostArray,
     values: HostArray | None,
     names: Sequence[str] | None,
-    steps: tuple[float, ...] | None,
+    distances: tuple[float, ...] | None,
     *,
     stacked: bool,
     track: bool = False,
@@ -147,8 +147,9 @@ def measure_table(
     """Measure labels; the images of a stack one by one, because labels may repeat.
 
     `numbers` are labels, possibly with gaps; `values` is the image with channels last; `names` are
-    properties, by default those of `segment` (without intensities if there is no image); `steps` is
-    the pixel size along each spatial axis. With `track`, the columns of `track_overlaps` are added.
+    properties, by default those of `segment` (without intensities if there is no image);
+    `distances` are those of pixels along the spatial axes. With `track`, the columns of
+    `track_overlaps` are added.
 
     >>> numbers = np.array([[7, 7, 0], [0, 0, 3]])
     >>> measure_table(numbers, None, ["label", "area"], None, stacked=False)
@@ -160,7 +161,7 @@ def measure_table(
 
     rank = numbers.ndim - stacked
     if names is None:
-        every = default_properties(rank, steps or (1.0,) * rank, stacked)
+        every = default_properties(rank, distances or (1.0,) * rank, stacked)
         names = [name for name in every if values is not None or not PROPERTIES[name].intensity]
     blind = [name for name in names if name in PROPERTIES and PROPERTIES[name].intensity]
     if blind and values is None:
@@ -182,7 +183,7 @@ def measure_table(
     for k in range(len(numbers)) if stacked else [...]:
         under = None if values is None else values[k]
         columns: dict[str, Any] = regionprops_table(
-            numbers[k], under, ["label", *wanted], spacing=steps
+            numbers[k], under, ["label", *wanted], spacing=distances
         )
         count = len(columns["label"])
         own = {name: column for name, column in columns.items() if name.split("-")[0] in wanted}
