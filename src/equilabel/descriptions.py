@@ -1,4 +1,4 @@
-"""Texts about `segment` for the command line and the forms: arguments, steps, gray values."""
+"""Texts about `segment` for the command line and the forms: arguments, stages, gray values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DESCRIPTIONS = {
 }
 """One or two sentences for each argument; "depth" is `split` if it is a length."""
 
-STEPS = {
+STAGES = {
     "read": "reading the image",
     "background": "subtracting the background",
     "binarize": "finding the threshold",
@@ -54,7 +54,7 @@ STEPS = {
     "write": "writing labels",
     "shrink": "writing lower resolutions",
 }
-"""Names of the steps that `segment`, `label_chunked` and `segment_chunked` report, as text."""
+"""Names of the stages that `segment`, `label_chunked` and `segment_chunked` report, as text."""
 
 
 def describe_values(pixels: HostArray) -> str:

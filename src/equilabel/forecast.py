@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 # Bytes per pixel at most, besides the image, measured on images of 16 million pixels.
 LABELED = 8
-STEPS = {  # of `segment`, if requested
+STAGES = {  # of `segment`, if requested
     "sigma": 4,
     "background": 4,
     "opening": 7,
@@ -31,15 +31,15 @@ NOTHING = (None, False, 0, 0.0, "0", "0px")
 def of_pixels(given: Mapping[str, Any], each: int = LABELED) -> tuple[int, int]:
     """Return the bytes that `segment` takes besides the image: a constant, and bytes per pixel.
 
-    `given` are its arguments; `each` is the number of bytes per pixel without optional steps.
+    `given` are its arguments; `each` is the number of bytes per pixel without optional stages.
 
     >>> of_pixels({}), of_pixels({"sigma": 2, "split": True})
     ((8000000, 8), (8000000, 112))
     """
-    asked = {name for name in STEPS if given.get(name) not in NOTHING}
+    asked = {name for name in STAGES if given.get(name) not in NOTHING}
     for name in sorted(asked):
         if not any(name in group and name != min(asked & group) for group in SHARED):
-            each += STEPS[name]
+            each += STAGES[name]
     each += LOCAL * (given.get("threshold") == "local")
     each += METHODS * (given.get("method", "auto") not in ("auto", "runs"))
     each += BALL * (given.get("background_method") == "rolling_ball")
