@@ -110,10 +110,10 @@ def run_chunked(image: str, out: str, chunk: int | None, scheduler: str) -> dict
     begun: dict[str, float] = {}
     stored = 0
 
-    def progress(step: str, done: int, total: int) -> None:
+    def progress(stage: str, done: int, total: int) -> None:
         nonlocal stored
-        begun.setdefault(step, time.perf_counter())
-        if step == "write" and not done:
+        begun.setdefault(stage, time.perf_counter())
+        if stage == "write" and not done:
             folder = Path(out).with_name(f".{Path(out).name}.unfinished")
             stored = sum(one.stat().st_size for one in folder.glob("faces-*"))
 
@@ -126,7 +126,7 @@ def run_chunked(image: str, out: str, chunk: int | None, scheduler: str) -> dict
     return {
         "seconds": end - start,
         "cpu_seconds": time.process_time() - cpu,
-        **{f"{step}_seconds": b - a for step, a, b in zip(begun, times, times[1:], strict=False)},
+        **{f"{stage}_seconds": b - a for stage, a, b in zip(begun, times, times[1:], strict=False)},
         "peak_mb": peak(),
         "before_mb": before,
         "labels": count,
@@ -469,11 +469,11 @@ def write_tables() -> None:
     ]
     runs = [*known["growth"], *known["memory"], *known["large"]]
     for row, one in ((row, row["chunked"]) for row in runs):
-        steps = ", ".join(f"{one[f'{name}_seconds']:.3g}" for name in ("label", "merge", "write"))
+        stages = ", ".join(f"{one[f'{name}_seconds']:.3g}" for name in ("label", "merge", "write"))
         block = row.get("block") or 64
         lines.append(
             f"| {row['side']}^3 | {(row['side'] // block) ** 3} of {block}^3 | "
-            f"{one['seconds']:.3g}: {steps} | {one['peak_mb']:.0f} MB | "
+            f"{one['seconds']:.3g}: {stages} | {one['peak_mb']:.0f} MB | "
             f"2 x {gigabytes(one, 'image_bytes')} | {gigabytes(one, 'faces_bytes')} | "
             f"{gigabytes(one, 'labels_bytes')} | {one['labels']:,} |"
         )

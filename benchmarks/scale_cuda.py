@@ -143,11 +143,11 @@ def run(
             device=device,
             workers=workers,
             return_num=True,
-            progress=lambda step, *_, b=begun: b.setdefault(step, time.perf_counter()),
+            progress=lambda stage, *_, b=begun: b.setdefault(stage, time.perf_counter()),
         )
         times = [*begun.values(), time.perf_counter()]
-        steps = {f"{k}_seconds": b - a for k, a, b in zip(begun, times, times[1:], strict=False)}
-        turns.append({"seconds": times[-1] - start, **steps, "labels": count})
+        stages = {f"{k}_seconds": b - a for k, a, b in zip(begun, times, times[1:], strict=False)}
+        turns.append({"seconds": times[-1] - start, **stages, "labels": count})
         return labels
 
     for turn in range(TURNS):

@@ -22,7 +22,7 @@ from .segmentation.result import Segmentation as Segmentation
 from .segmentation.selection import filter_objects as filter_objects
 from .segmentation.smoothing import smooth as smooth
 from .segmentation.splitting import split_touching as split_touching
-from .segmentation.steps import default_properties as default_properties
+from .segmentation.stages import default_properties as default_properties
 from .segmentation.tracking import link_frames as link_frames
 from .segmentation.tracking import track_overlaps as track_overlaps
 from .simulation import PottsSimulation as PottsSimulation

@@ -1,4 +1,4 @@
-"""Texts about a run for the command line and the forms: its steps, and gray values."""
+"""Texts about a run for the command line and the forms: its stages, and gray values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .array_types import HostArray
 
-STEPS = {
+STAGES = {
     "read": "reading the image",
     "background": "subtracting the background",
     "binarize": "finding the threshold",
@@ -23,7 +23,7 @@ STEPS = {
     "write": "writing labels",
     "shrink": "writing lower resolutions",
 }
-"""Names of the steps that `segment`, `label_chunked` and `segment_chunked` report, as text."""
+"""Names of the stages that `segment`, `label_chunked` and `segment_chunked` report, as text."""
 
 
 def describe_values(pixels: HostArray) -> str:

@@ -24,7 +24,7 @@ NOTHING = (None, False, 0, 0.0, "0", "0px")
 def of_pixels(given: Mapping[str, Any], each: int = LABELED) -> tuple[int, int]:
     """Return the bytes that `segment` takes besides the image: a constant, and bytes per pixel.
 
-    `given` are its arguments; `each` is the number of bytes per pixel without optional steps.
+    `given` are its arguments; `each` is the number of bytes per pixel without optional stages.
 
     >>> of_pixels({}), of_pixels({"sigma": 2, "split": True})
     ((8000000, 8), (8000000, 112))

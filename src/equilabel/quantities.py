@@ -308,7 +308,7 @@ def describe_pixels(kind: str, value: float, spacing: Sequence[float]) -> str:
     if not value:
         return ""
     if kind == "block":
-        sides = sorted(odd(value / step) for step in spacing)
+        sides = sorted(odd(value / distance) for distance in spacing)
         return f"= {sides[0]} px" if sides[0] == sides[-1] else f"{sides[0]}-{sides[-1]} px"
     if kind != "radius":
         pixels = value / pixel_of(kind, spacing)
@@ -328,13 +328,13 @@ def odd(pixels: float) -> int:
     return 2 * math.floor(pixels / 2) + 1
 
 
-def decimals_for(step: float) -> int:
+def decimals_for(pixel: float) -> int:
     """Return the number of decimals that show a hundredth of a pixel of this length.
 
     >>> decimals_for(1.0), decimals_for(0.0515)
     (2, 4)
     """
-    return int(min(12, max(2, 2 - math.floor(math.log10(step))))) if step > 0 else 2
+    return int(min(12, max(2, 2 - math.floor(math.log10(pixel))))) if pixel > 0 else 2
 
 
 # ---- Gaussians that are probably wider than the user intended

@@ -174,7 +174,7 @@ def stop_after(number):
     """Return a `progress` that ends the work after so many blocks."""
     calls = iter(range(number))
 
-    def progress(step, done, total):
+    def progress(stage, done, total):
         if next(calls, None) is None:
             raise Stopped
 
@@ -208,15 +208,15 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(stored, tmp_path):
 
 @pytest.mark.parametrize("number", [0, 5, 40, 47, 70])
 def test_a_run_that_was_stopped_does_not_begin_again(number, stored, tmp_path):
-    out, steps = tmp_path / "out.zarr", []
+    out, stages = tmp_path / "out.zarr", []
     with pytest.raises(Stopped):
         label_chunked(stored, out=out, chunks=8, progress=stop_after(number))
     assert not out.exists()
-    label_chunked(stored, out=out, chunks=8, resume=True, progress=lambda *one: steps.append(one))
+    label_chunked(stored, out=out, chunks=8, resume=True, progress=lambda *one: stages.append(one))
     np.testing.assert_array_equal(zarr.open_array(out)[...], label(NOISE))
-    steps = [step for step, *_ in steps if step != "merge"]  # which is not stored
-    before = min(number, 37) + max(0, number - 50)  # 36 blocks, and where each step begins
-    assert len(steps) <= 74 - before + 5
+    stages = [stage for stage, *_ in stages if stage != "merge"]  # which is not stored
+    before = min(number, 37) + max(0, number - 50)  # 36 blocks, and where each stage begins
+    assert len(stages) <= 74 - before + 5
     assert label_chunked(stored, out=out, chunks=8, resume=True, return_num=True)[1] == NOISE_COUNT
 
 
@@ -256,8 +256,8 @@ def test_another_image_or_argument_is_not_mixed_in(stored, tmp_path):
 
 
 def test_an_image_that_changes_meanwhile_is_noticed(stored, tmp_path):
-    def change(step, done, total):
-        if step == "merge" and not done:
+    def change(stage, done, total):
+        if stage == "merge" and not done:
             zarr.open_array(stored)[:8, :8, :8] = False
 
     with pytest.raises(ChangedInputError, match="must stay as it is"):
@@ -268,7 +268,7 @@ def test_an_image_that_changes_meanwhile_is_noticed(stored, tmp_path):
 def test_one_run_at_a_time_writes_a_path(stored, tmp_path):
     refused = []
 
-    def begin_again(step, done, total):
+    def begin_again(stage, done, total):
         command = f"import equilabel; equilabel.label_chunked({str(stored)!r}, out={str(out)!r})"
         if not refused:
             refused.append(subprocess.run([sys.executable, "-c", command], capture_output=True))
@@ -320,8 +320,8 @@ def number_of_worker(_):
 @pytest.mark.parametrize("scheduler", ["threads", "processes"])
 def test_workers_are_numbered_to_share_gpus(scheduler):
     found = set()
-    with Engine(scheduler, 2).started() as run:
-        for number in run(number_of_worker, ((k,) for k in itertools.count())):
+    with Engine(scheduler, 2).started() as map_tasks:
+        for number in map_tasks(number_of_worker, ((k,) for k in itertools.count())):
             found.add(number)
             if len(found) == 2:
                 break

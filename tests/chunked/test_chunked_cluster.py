@@ -52,8 +52,8 @@ def test_a_killed_worker_and_then_a_lost_scheduler_lose_nothing(tmp_path):
             label_chunked(image, out=out, **work, progress=kill(scheduler, "write", 3, 12))
     assert killed == [one, scheduler]
     assert not out.exists()
-    steps = []
-    label_chunked(image, out=out, chunks=12, resume=True, progress=lambda *now: steps.append(now))
+    stages = []
+    label_chunked(image, out=out, chunks=12, resume=True, progress=lambda *now: stages.append(now))
     assert files(out) == known
-    assert ("label", 12, 12) in steps[:1]
-    assert next(done for step, done, _ in steps if step == "write") >= 3
+    assert ("label", 12, 12) in stages[:1]
+    assert next(done for stage, done, _ in stages if stage == "write") >= 3

@@ -37,8 +37,8 @@ def test_a_tiff_whose_parts_have_another_shape_than_the_whole_is_refused(monkeyp
 
 
 def test_shards_hold_the_chunks_of_a_block_and_have_one_writer(tmp_path, monkeypatch):
-    def stop(step, done, total):
-        if (step, done) == ("write", 5):
+    def stop(stage, done, total):
+        if (stage, done) == ("write", 5):
             raise KeyboardInterrupt
 
     stored = tmp_path / "noise.zarr"

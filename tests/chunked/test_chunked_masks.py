@@ -1,4 +1,4 @@
-"""Steps to the foreground of images in chunks: hysteresis, local thresholds, background, holes."""
+"""Stages to the foreground of images in chunks: hysteresis, local thresholds, background, holes."""
 
 import dask.array as da
 import numpy as np
@@ -54,7 +54,7 @@ def random_case(seed):
 
 
 @pytest.mark.parametrize("part", range(3))
-def test_every_step_in_chunks_finds_what_it_finds_in_the_whole_image(part):
+def test_every_stage_in_chunks_finds_what_it_finds_in_the_whole_image(part):
     for seed in range(part, 90, 3):
         image, arguments, chunks = random_case(seed)
         expected = segment(image, **arguments)
@@ -93,7 +93,7 @@ def stored(tmp_path):
     return array
 
 
-STEPS = {
+STAGES = {
     "sigma": 0.5,
     "threshold": (110, 150),
     "closing": 1,
@@ -108,13 +108,13 @@ def files(folder):
     }
 
 
-@pytest.mark.parametrize("step", ["hysteresis: write", "mask: write", "holes: label", "write"])
-def test_a_run_that_stopped_in_any_step_goes_on_to_the_same_bytes(step, stored, tmp_path):
+@pytest.mark.parametrize("stage", ["hysteresis: write", "mask: write", "holes: label", "write"])
+def test_a_run_that_stopped_in_any_stage_goes_on_to_the_same_bytes(stage, stored, tmp_path):
     def stop(name, done, total):
-        if (name, done) == (step, 3):
+        if (name, done) == (stage, 3):
             raise Stopped
 
-    arguments = {"chunks": 16, **STEPS}
+    arguments = {"chunks": 16, **STAGES}
     with pytest.raises(Stopped):
         segment_chunked(stored, out=tmp_path / "out.zarr", progress=stop, **arguments)
     with pytest.raises(ValueError, match=r"resume must go on with .* got fill_holes=False"):
@@ -126,8 +126,8 @@ def test_a_run_that_stopped_in_any_step_goes_on_to_the_same_bytes(step, stored, 
         stored, out=tmp_path / "out.zarr", resume=True,
         progress=lambda name, done, total: told.append((name, done)), **arguments
     )  # fmt: skip
-    assert (step, 0) not in told
-    expected = segment(stored[...], **STEPS)
+    assert (stage, 0) not in told
+    expected = segment(stored[...], **STAGES)
     np.testing.assert_array_equal(found.labels[...], expected.labels)
     pd.testing.assert_frame_equal(found.table, expected.table)
     segment_chunked(stored, out=tmp_path / "whole.zarr", **arguments)
@@ -137,7 +137,7 @@ def test_a_run_that_stopped_in_any_step_goes_on_to_the_same_bytes(step, stored, 
 
 
 def test_other_processes_make_the_same_masks(stored, tmp_path):
-    arguments = {**STEPS, "threshold": "local", "block_size": 9, "background": 4}
+    arguments = {**STAGES, "threshold": "local", "block_size": 9, "background": 4}
     found = segment_chunked(
         stored, out=tmp_path / "out.zarr", scheduler="processes", workers=1, **arguments
     )

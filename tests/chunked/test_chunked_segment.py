@@ -238,8 +238,8 @@ HARM = (b"", b"[]", b"[" * 10**5, b"9" * 5000)
 def test_notes_of_a_stopped_run_that_do_not_read_are_made_again(tmp_path, name, harm):
     image = smooth_noise(np.random.default_rng(3), (20, 24), "f4")
 
-    def stop(step, done, total):
-        if (step, done) == ("write", 1):
+    def stop(stage, done, total):
+        if (stage, done) == ("write", 1):
             raise Stopped
 
     arguments = {"chunks": 8, "out": tmp_path / "out.zarr"}
@@ -256,19 +256,19 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_table(tmp_path):
     source = zarr.create_array(tmp_path / "image.zarr", shape=(40, 50), chunks=(8, 8), dtype="f4")
     source[...] = image
 
-    def stop(step, done, total):
-        if (step, done) == ("write", 7):
+    def stop(stage, done, total):
+        if (stage, done) == ("write", 7):
             raise Stopped
 
     arguments = {"chunks": 8, "out": tmp_path / "out.zarr", "sigma": 1.0}
     with pytest.raises(Stopped):
         segment_chunked(source, progress=stop, **arguments)
-    steps = []
+    stages = []
     found = segment_chunked(
-        source, resume=True, progress=lambda *one: steps.append(one[0]), **arguments
+        source, resume=True, progress=lambda *one: stages.append(one[0]), **arguments
     )
-    assert {"threshold", "histogram"}.isdisjoint(steps)
-    assert steps.count("label") == 1
+    assert {"threshold", "histogram"}.isdisjoint(stages)
+    assert stages.count("label") == 1
     expected = segment(image, sigma=1.0)
     np.testing.assert_array_equal(found.labels[...], expected.labels)
     pd.testing.assert_frame_equal(found.table, expected.table)

@@ -298,8 +298,8 @@ def test_a_run_on_a_gpu_that_was_stopped_goes_on_there_or_on_the_cpu(stop, tmp_p
     stored = store(tmp_path / "image.zarr", image)
     expected = label(image)
 
-    def interrupt(step, done, _):
-        if step == stop and done == 1:
+    def interrupt(stage, done, _):
+        if stage == stop and done == 1:
             raise KeyboardInterrupt
 
     for number, devices in enumerate((("cuda", "cuda"), ("cuda", "cpu"), ("cpu", "cuda"))):

@@ -250,15 +250,15 @@ def test_a_run_in_chunks_whose_disk_is_full_goes_on_when_there_is_room(tmp_path)
         assert not (disk / "labels.zarr").exists()
         assert sum(file.is_file() for file in disk.rglob("*")) > 10
         subprocess.run(["mount", "-o", "remount,size=20m", str(disk)], check=True)
-        steps = []
+        stages = []
         out = label_chunked(
             image,
             out=disk / "labels.zarr",
             chunks=10,
             resume=True,
-            progress=lambda *now: steps.append(now),
+            progress=lambda *now: stages.append(now),
         )
-        assert steps[0][1] > 0  # what is done is kept
+        assert stages[0][1] > 0  # what is done is kept
         np.testing.assert_array_equal(zarr.open_array(out)[...], label(pixels))
     finally:
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
@@ -284,7 +284,7 @@ from pathlib import Path
 from equilabel import label_chunked
 image, out = sys.argv[1:]
 
-def progress(step, done, total):
+def progress(stage, done, total):
     if done == 1:
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + 2**20, used + 2**20))
@@ -305,7 +305,7 @@ def test_a_run_in_chunks_that_is_out_of_memory_goes_on_where_there_is_more(tmp_p
     assert ended.returncode != 0
     assert "MemoryError" in ended.stderr
     assert not out.exists()
-    steps, work = [], {"chunks": (16, 512, 512), "resume": True}
-    label_chunked(image, out=out, **work, progress=lambda *now: steps.append(now))
-    assert steps[0][1] > 0  # what is done is kept
+    stages, work = [], {"chunks": (16, 512, 512), "resume": True}
+    label_chunked(image, out=out, **work, progress=lambda *now: stages.append(now))
+    assert stages[0][1] > 0  # what is done is kept
     np.testing.assert_array_equal(zarr.open_array(out)[...], label(pixels))

@@ -140,7 +140,7 @@ def test_a_lost_scheduler_loses_no_image(folder, monkeypatch, capsys, caplog):
     from distributed import Client
 
     assert main(["batch", "in", "--out", "here"]) == 1
-    kept, keep = [], running.Run.keep
+    kept, keep = [], running.Batch.keep
     monkeypatch.setattr("equilabel.chunked.engine.SOON", 2)
     words = ["batch", "in", "--out", "there"]
     soon = dask.config.set({"distributed.comm.timeouts.connect": "1s"})  # 30 s by default
@@ -155,7 +155,7 @@ def test_a_lost_scheduler_loses_no_image(folder, monkeypatch, capsys, caplog):
                 scheduler.wait()
             return keep(self, job, record)
 
-        monkeypatch.setattr(running.Run, "keep", kill)
+        monkeypatch.setattr(running.Batch, "keep", kill)
         assert main([*words, "--scheduler", address]) == 1
     assert 2 <= len(kept) < 6
     warned = [one for one in caplog.records if one.levelno >= logging.WARNING]
@@ -285,6 +285,6 @@ def test_every_way_in_which_dask_cancels_tasks_is_a_lost_scheduler(monkeypatch):
     for error in kinds:
         monkeypatch.setattr(distributed, "wait", Mock(side_effect=error))
         with pytest.raises(engine.LostSchedulerError, match="must stay reachable"):
-            list(Cluster(client).run(len, [("a",)], lambda: False))
+            list(Cluster(client).outcomes(len, [("a",)], lambda: False))
         with pytest.raises(engine.LostSchedulerError, match="must stay reachable"):
             list(engine._on_cluster(client, len, [("a",)]))

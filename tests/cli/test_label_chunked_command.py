@@ -63,11 +63,11 @@ def test_labels_of_an_ome_zarr_are_put_into_it(here, capsys):
     assert not list(Path("scan.ome.zarr/labels").glob(".*"))  # earlier labels are gone
 
 
-def test_steps_to_the_foreground_are_those_of_the_whole_image(here, capsys):
+def test_stages_to_the_foreground_are_those_of_the_whole_image(here, capsys):
     scan()
     words = ["segment", "scan.ome.zarr", "--channel", "GFP", "--sigma", "1", "--chunks", "12,32,32"]
-    steps = ["--background", "9px", "--threshold", "103,115", "--opening", "1px", "--fill-holes"]
-    assert main([*words, *steps, "--out", "labels.zarr"]) == 0
+    stages = ["--background", "9px", "--threshold", "103,115", "--opening", "1px", "--fill-holes"]
+    assert main([*words, *stages, "--out", "labels.zarr"]) == 0
     assert "  hysteresis: label: 0 of 4" in capsys.readouterr().out
     expected = segment(
         IMAGE[1], sigma=1, spacing=(1.0, 0.5, 0.5), unit="µm", background="9px",
@@ -132,9 +132,9 @@ import equilabel.cli.chunked as chunked
 from equilabel.cli import main
 
 class Stopping(chunked.BlockProgress):
-    def __call__(self, step, done, total):
-        super().__call__(step, done, total)
-        if (step, done) == ("write", 5):
+    def __call__(self, stage, done, total):
+        super().__call__(stage, done, total)
+        if (stage, done) == ("write", 5):
             os.kill(os.getpid(), signal.SIGINT)
 
 chunked.BlockProgress = Stopping
@@ -154,7 +154,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(here, capsys):
     finally:
         signal.signal(signal.SIGINT, listening)
     assert done.returncode == 130, done.stderr
-    assert re.search(r"interrupted in step 'writing labels', 5 of 16; what is done", done.stderr)
+    assert re.search(r"interrupted in stage 'writing labels', 5 of 16; what is done", done.stderr)
     assert "run the same command with --resume." in done.stderr
     assert [path.name for path in Path("out").iterdir()] == [".scan_labels.zarr.unfinished"]
     assert "Pass --resume to go on with it" in refused(capsys, *words)

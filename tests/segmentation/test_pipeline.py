@@ -22,7 +22,7 @@ from equilabel import (
     segment,
 )
 from equilabel.segmentation.morphology import fill_mask
-from equilabel.segmentation.steps import default_properties
+from equilabel.segmentation.stages import default_properties
 from references import GRID_METHODS
 from strategies import LAYOUTS, blobs, images, noise
 
@@ -279,7 +279,7 @@ def test_the_names_told_are_those_of_the_table_of_methods():
     assert segment(IMAGE, method="generalized").method == "komura"
 
 
-def test_progress_is_told_the_steps_that_are_needed():
+def test_progress_is_told_the_stages_that_are_needed():
     told = []
     segment(IMAGE, threshold=5, progress=told.append)
     assert told == ["binarize", "label", "measure"]
@@ -288,10 +288,10 @@ def test_progress_is_told_the_steps_that_are_needed():
     assert told == ["binarize", "fill", "label", "drop", "measure"]
 
 
-@pytest.mark.parametrize("step", ["binarize", "fill", "label", "drop", "measure"])
-def test_what_progress_raises_ends_the_work(step):
+@pytest.mark.parametrize("stage", ["binarize", "fill", "label", "drop", "measure"])
+def test_what_progress_raises_ends_the_work(stage):
     def stop(name):
-        if name == step:
+        if name == stage:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -30,8 +30,8 @@ def turned(angle, y=60.3, x=59.6):
     return along, (Y - y) * np.cos(angle) - (X - x) * np.sin(angle)
 
 
-def balls(centers, radius, shape, steps=(1, 1, 1)):
-    grid = np.indices(shape).T * steps
+def balls(centers, radius, shape, distances=(1, 1, 1)):
+    grid = np.indices(shape).T * distances
     return np.any([((grid - c) ** 2).sum(-1) <= radius**2 for c in centers], axis=0).T
 
 
@@ -195,40 +195,40 @@ def test_objects_at_the_border_and_whole_images():
 
 
 def test_balls_are_parted_in_3d_where_spacings_differ():
-    steps = (2.0, 0.5, 0.5)
-    mask = balls([(8, 8, 8), (8, 8, 20)], 6.5, (9, 34, 58), steps)
+    distances = (2.0, 0.5, 0.5)
+    mask = balls([(8, 8, 8), (8, 8, 20)], 6.5, (9, 34, 58), distances)
     assert label(mask).max() == 1
-    assert split_touching(mask, spacing=steps).max() == 2
-    assert split_touching(mask, spacing=steps, tolerance="3um", unit="um").max() == 2
-    assert split_touching(mask, spacing=steps, tolerance="4.5um", unit="um").max() == 1
+    assert split_touching(mask, spacing=distances).max() == 2
+    assert split_touching(mask, spacing=distances, tolerance="3um", unit="um").max() == 2
+    assert split_touching(mask, spacing=distances, tolerance="4.5um", unit="um").max() == 1
     across = (np.indices((30, 30, 30)).T - 15) @ np.array([[0.8, 0.0], [-0.6, 0.6], [0.0, -0.8]])
     rod = ((across**2).sum(-1) <= 16).T
     assert split_touching(rod).max() == label(rod).max() == 1
 
 
-@pytest.mark.parametrize("steps", [(1, 1, 1), (2.0, 0.5, 0.5)])
-def test_large_volumes_are_measured_in_tiles_and_larger_objects_by_centers(steps, monkeypatch):
+@pytest.mark.parametrize("distances", [(1, 1, 1), (2.0, 0.5, 0.5)])
+def test_large_volumes_are_measured_in_tiles_and_larger_objects_by_centers(distances, monkeypatch):
     """The limits are made small; tiles, and objects, begin and end at those of the image too."""
     centers = [(6, 6, 6), (6, 6, 15), (40, 60, 20), (41, 59, 30), (90, 9, 9)]
-    mask = balls(np.array(centers) * steps, 6 * min(steps), (96, 68, 52), steps)
-    whole, rounding = radii.measure_radii(mask, steps)
-    parts = split_component(mask, 0.8 * min(steps), steps, 3)
+    mask = balls(np.array(centers) * distances, 6 * min(distances), (96, 68, 52), distances)
+    whole, rounding = radii.measure_radii(mask, distances)
+    parts = split_component(mask, 0.8 * min(distances), distances, 3)
     tiles = []
     measure = radii._radii
     monkeypatch.setattr(radii, "_radii", lambda *task: tiles.append(1) or measure(*task))
     monkeypatch.setattr(radii, "FINE", 8 * 36**3)
-    found, tiled_rounding = radii.measure_radii(mask, steps)
+    found, tiled_rounding = radii.measure_radii(mask, distances)
     assert len(tiles) > 10
     assert rounding == tiled_rounding == 0
     np.testing.assert_array_equal(found, whole)
-    np.testing.assert_array_equal(split_component(mask, 0.8 * min(steps), steps, 3), parts)
+    np.testing.assert_array_equal(split_component(mask, 0.8 * min(distances), distances, 3), parts)
     tiles.clear()
     monkeypatch.setattr(radii, "FINE", 8 * 6**3)
-    coarse, rounding = radii.measure_radii(mask, steps)
+    coarse, rounding = radii.measure_radii(mask, distances)
     assert not tiles
-    assert rounding == min(steps) / 2
-    assert (np.abs(coarse - whole)[mask] <= max(steps)).all()
-    assert split_component(mask, 0.8 * min(steps), steps, 3).max() > 1
+    assert rounding == min(distances) / 2
+    assert (np.abs(coarse - whole)[mask] <= max(distances)).all()
+    assert split_component(mask, 0.8 * min(distances), distances, 3).max() > 1
 
 
 def test_images_of_a_stack_are_split_by_themselves():
@@ -285,9 +285,9 @@ def test_segment_drops_and_measures_the_parts():
 
 def test_segment_tells_that_it_splits_and_finds_what_split_touching_finds():
     image = nuclei_2d((256, 256))
-    steps = []
-    found = segment(image, sigma=1, split=1.2, stacked=False, progress=steps.append)
-    assert steps == ["binarize", "label", "split", "measure"]
+    stages = []
+    found = segment(image, sigma=1, split=1.2, stacked=False, progress=stages.append)
+    assert stages == ["binarize", "label", "split", "measure"]
     assert np.array_equal(found.labels, split_touching(binarize(image, sigma=1), tolerance=1.2))
 
 

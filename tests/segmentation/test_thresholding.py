@@ -480,12 +480,12 @@ def test_integers_of_any_range_are_split(method, low, high, dtype):
         assert mask[:4].tolist() == [False, False, True, True]
 
 
-def test_integers_of_a_wide_range_are_counted_in_steps():
+def test_integers_of_a_wide_range_are_counted_in_wider_bins():
     image = np.array([5, 5, 2**30], np.int64)
-    counts, first, step = count_integers(image)
+    counts, first, width = count_integers(image)
     assert (counts[0], counts[-1], counts.sum(), first) == (2, 1, 3, 5)
     assert len(counts) <= 2**16
-    assert step == -(-(2**30 - 4) // 2**16)
+    assert width == -(-(2**30 - 4) // 2**16)
 
 
 @pytest.mark.parametrize("method", ["otsu", "li", "isodata", "mean"])

@@ -55,12 +55,12 @@ def form(viewer, qtbot, monkeypatch, gate):
 def test_a_layer_larger_than_memory_is_segmented_in_blocks(
     viewer, qtbot, form, monkeypatch, tmp_path, notes
 ):
-    said, steps = [], []
+    said, stages = [], []
     place = tmp_path / "scan labels"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(place), ""))
     answer(form, "Save as ...", said)
     form.run_button.clicked.connect(
-        lambda: form.task.stepped.connect(lambda *one: steps.append(one))
+        lambda: form.task.advanced.connect(lambda *one: stages.append(one))
     )
     layer = run(form, qtbot)
     assert "'scan' needs" in said[0]
@@ -74,7 +74,7 @@ def test_a_layer_larger_than_memory_is_segmented_in_blocks(
     np.testing.assert_array_equal(layer.data[0], found.labels)
     assert len(layer.features) == found.num + 1
     assert form.message.text().endswith(f"Its labels are in {str(place)!r}.")
-    assert any(words.startswith("labeling, 7 of") for words, _ in steps)
+    assert any(words.startswith("labeling, 7 of") for words, _ in stages)
     assert colors_on(canvas(viewer)) > 1000
     form.results.select([3])
     assert form.results.outlines.layer in viewer.layers

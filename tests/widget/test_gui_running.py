@@ -40,11 +40,11 @@ def test_progress_is_shown_in_the_form_and_by_napari(viewer, qtbot, form, held):
     qtbot.waitUntil(lambda: len(progress._all_instances) == 1, timeout=LONG)
     [bar] = progress._all_instances
     assert "nuclei" in bar.desc
-    steps = []
-    form.task.stepped.connect(lambda words, _: steps.append(words))
+    stages = []
+    form.task.advanced.connect(lambda words, _: stages.append(words))
     with qtbot.waitSignal(form.done, timeout=LONG):
         release.set()
-    assert steps == ["labeling", "measuring"]
+    assert stages == ["labeling", "measuring"]
     qtbot.waitUntil(lambda: not progress._all_instances, timeout=LONG)
     assert form.run_button.isEnabled()
     assert not form.cancel_button.isEnabled()
@@ -72,7 +72,7 @@ def test_cancel_takes_effect_at_once_and_leaves_the_layers(viewer, qtbot, form, 
     assert [layer.name for layer in viewer.layers] == ["nuclei"]
 
 
-def test_a_cancelled_run_stops_at_its_next_step(viewer, qtbot, form, monkeypatch, held):
+def test_a_cancelled_run_stops_at_its_next_stage(viewer, qtbot, form, monkeypatch, held):
     reached, release = held
     labeled = []
     pipeline = __import__("equilabel.segmentation", fromlist=["x"])

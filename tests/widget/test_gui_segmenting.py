@@ -320,7 +320,7 @@ def test_a_rolling_ball_and_a_block_in_a_unit_reach_the_run_and_the_copied_texts
     assert "--block-size=8µm " in words
 
 
-def test_the_steps_that_are_folded_reach_the_run_and_the_copied_texts(viewer, qtbot):
+def test_the_stages_that_are_folded_reach_the_run_and_the_copied_texts(viewer, qtbot):
     frames = movie((3, 96, 96)) + np.arange(96, dtype=np.uint16) * 12
     viewer.add_image(frames, name="movie", axis_labels=("t", "y", "x"))
     form = open_form(viewer, qtbot)

@@ -15,7 +15,7 @@ from equilabel.storage.features import (
 )
 from equilabel.widget.logic.features import find_kept, keep_objects, merge_measurements, own_columns
 from equilabel.widget.logic.objects import format_value, show_objects, sort_objects
-from equilabel.widget.logic.runs import Outcome
+from equilabel.widget.logic.outcomes import Outcome
 
 TABLE = pd.DataFrame({"label": [1, 2, 5], "num_pixels": [4, 9, 2], "area": [1.0, 2.25, 0.5]})
 

@@ -10,7 +10,7 @@ import pytest
 import equilabel
 from equilabel import segment
 from equilabel.samples import movie, nuclei_2d, nuclei_3d
-from equilabel.segmentation.steps import default_properties
+from equilabel.segmentation.stages import default_properties
 from equilabel.storage.features import as_table
 from equilabel.widget.logic.axes import guess_roles
 from equilabel.widget.logic.choices import (
@@ -22,7 +22,7 @@ from equilabel.widget.logic.choices import (
 )
 from equilabel.widget.logic.features import find_kept, keep_objects
 from equilabel.widget.logic.objects import summarize
-from equilabel.widget.logic.runs import measure_source, segment_source
+from equilabel.widget.logic.outcomes import measure_source, segment_source
 from equilabel.widget.logic.scripts import python_line, why_no_command, with_filter
 from equilabel.widget.logic.sources import Source, labels_transform
 
@@ -76,7 +76,7 @@ CASES = {
         {"color": "green"},
     ),
     "dark": (4095 - nuclei_2d((96, 120)) // 16, {}, {"dark": True}),
-    "every step": (
+    "every stage": (
         nuclei_2d((96, 120)),
         {"scale": (0.3, 0.3), "units": ("um", "um")},
         {
@@ -143,7 +143,7 @@ def test_each_row_measures_the_label_of_its_number():
         assert outcome.features["num_pixels"][number] == (outcome.labels == number).sum()
 
 
-def test_steps_are_told_in_order():
+def test_stages_are_told_in_order():
     told = []
     source = Source.of(layers.Image(nuclei_2d((64, 64))))
     choices = Choices(fill_holes=True, min_size=5, properties=USUAL)
@@ -152,8 +152,8 @@ def test_steps_are_told_in_order():
 
 
 def test_what_progress_raises_ends_the_run():
-    def stop(step):
-        if step == "label":
+    def stop(stage):
+        if stage == "label":
             raise KeyboardInterrupt
 
     source = Source.of(layers.Image(nuclei_2d((64, 64))))

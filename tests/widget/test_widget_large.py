@@ -8,7 +8,7 @@ from equilabel.samples import movie, nuclei_2d, nuclei_3d
 from equilabel.storage import memory
 from equilabel.widget.logic import large
 from equilabel.widget.logic.choices import Choices
-from equilabel.widget.logic.runs import segment_source
+from equilabel.widget.logic.outcomes import segment_source
 from equilabel.widget.logic.sources import Source, forecast
 
 layers = pytest.importorskip("napari.layers")
@@ -63,14 +63,14 @@ def small_blocks(monkeypatch):
 def test_block_by_block_a_run_finds_the_same_and_its_python_line_repeats_it(name, lazy):
     layer, source, choices = make(name, lazy=lazy)
     told = []
-    found = large.segment_large(source, choices, None, lambda *step: told.append(step))
+    found = large.segment_large(source, choices, None, lambda *stage: told.append(stage))
     inside = segment_source(make(name, lazy=False)[1], choices, quiet)
     np.testing.assert_array_equal(found.labels, inside.labels)
     assert found.metadata["objects"] > 1
     numbers = [each.features.to_numpy(float) for each in (found, inside)]
     np.testing.assert_allclose(*numbers, rtol=1e-5)
     assert max(total for _, _, total in told) > 2
-    assert {step for step, *_ in told} <= set(large.STEPS)
+    assert {stage for stage, *_ in told} <= set(large.STAGES)
     shown = layers.Labels(found.labels, **found.transform)
     np.testing.assert_allclose(shown.extent.world, layer.extent.world[:, -shown.ndim :])
 
@@ -90,16 +90,16 @@ def test_the_layer_of_a_large_plane_has_lower_resolutions():
 def test_a_run_that_was_cancelled_goes_on_at_the_same_place(tmp_path):
     _, source, choices = make()
 
-    def cancel(step, done, _):
-        if step == "write" and done:
+    def cancel(stage, done, _):
+        if stage == "write" and done:
             raise KeyboardInterrupt
 
     place, told = tmp_path / "cells.zarr", []
     with pytest.raises(KeyboardInterrupt):
         large.segment_large(source, choices, place, cancel)
     assert not place.exists()
-    again = large.segment_large(source, choices, place, lambda *step: told.append(step))
-    assert [step for step in told if step[0] == "label"] == [("label", told[0][2], told[0][2])]
+    again = large.segment_large(source, choices, place, lambda *stage: told.append(stage))
+    assert [stage for stage in told if stage[0] == "label"] == [("label", told[0][2], told[0][2])]
     assert str(place) in again.stored
     other = Choices(**{**vars(choices), "connectivity": 1})
     with pytest.raises(FileExistsError, match="choose another path"):

@@ -147,7 +147,7 @@ def test_the_plane_is_the_one_on_the_screen(displayed, index):
     source, choices = source_of(pixels, axis_labels=("z", "y", "x"))
     plane = Plane(source, choices, (1, 2, 3), displayed)
     np.testing.assert_array_equal(plane.read(), pixels.take((1, 2, 3)[index], index))
-    assert plane.step == 1
+    assert plane.stride == 1
 
 
 def test_beside_the_image_the_nearest_plane_is_taken():
@@ -161,11 +161,11 @@ def test_a_very_large_plane_is_thinned(monkeypatch):
     monkeypatch.setattr("equilabel.widget.logic.planes.LARGEST", 100)
     source, choices = source_of(np.arange(900).reshape(30, 30))
     plane = Plane(source, choices, (0, 0), (0, 1))
-    assert plane.step == 3
+    assert plane.stride == 3
     np.testing.assert_array_equal(plane.read(), source.data[::3, ::3])
 
 
-EVERY_STEP = {
+EVERY_STAGE = {
     **{"background": 20, "closing": "0.6um", "opening": 1, "fill_holes": True, "split": "0.5um"},
     **{"min_size": "3um2", "exclude_border": True, "connectivity": 1},
 }
@@ -181,7 +181,7 @@ def test_on_a_single_plane_the_preview_shows_what_the_run_finds(threshold, dark)
         dark=dark,
         block_size=31,
         offset=5.0,
-        **EVERY_STEP,
+        **EVERY_STAGE,
     )
     plane = Plane(source, choices, (0, 0), (0, 1))
     level = None if threshold == "local" else threshold
@@ -217,7 +217,7 @@ def test_a_plane_is_smoothed_by_the_same_length_as_the_run(monkeypatch):
     source, _ = source_of(pixels, scale=(1.0, 0.5), units=("um", "um"))
     choices = Choices(sigma="1000nm")
     plane = Plane(source, choices, (0, 0), (0, 1))
-    assert plane.step == 2
+    assert plane.stride == 2
     smooth = plane.prepare(plane.read())
     np.testing.assert_allclose(smooth, equilabel.smooth(pixels[::2, ::2], (0.5, 1.0)))
 

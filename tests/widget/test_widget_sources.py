@@ -161,7 +161,7 @@ def test_what_is_in_memory_is_not_counted_again():
         check_memory(here, {}, forecast(here) - 1)
 
 
-def test_steps_of_a_run_count_when_it_is_asked_whether_it_fits():
+def test_stages_of_a_run_count_when_it_is_asked_whether_it_fits():
     source = Source.of(Image(np.zeros((1000, 1000), "u1")))
     given = Choices(split=True, sigma=1.0).arguments(source)
     assert forecast(source, given) - forecast(source) > 100 * source.data.size

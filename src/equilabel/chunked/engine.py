@@ -50,7 +50,7 @@ class Engine:
         return 1 if self._scheduler == "synchronous" else self._workers
 
     @contextmanager
-    def started(self) -> Iterator[Run]:
+    def started(self) -> Iterator[MapTasks]:
         """Start workers, and stop them at the end, unless they belong to a client of the caller."""
         if self._scheduler == "synchronous":
             yield _in_this_thread
@@ -69,7 +69,8 @@ class Engine:
 
 
 if TYPE_CHECKING:
-    Run = Callable[[Callable[..., Any], Iterable[Task]], Iterator[Any]]
+    # Calls a function with each task, in workers, and yields the results as they finish.
+    MapTasks = Callable[[Callable[..., Any], Iterable[Task]], Iterator[Any]]
 
 
 def _check_scheduler(scheduler: Any) -> Any:
@@ -137,7 +138,7 @@ def _in_pool(
 def _on_cluster(client: Any, function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[Any]:
     """Yield results of tasks as they finish; raise the first error."""
     calls = ((function, task) for task in tasks)
-    with closing(Cluster(client).run(_in_worker, calls, lambda: False)) as outcomes:
+    with closing(Cluster(client).outcomes(_in_worker, calls, lambda: False)) as outcomes:
         for _, found in outcomes:
             if isinstance(found, BaseException):
                 raise found
@@ -186,7 +187,7 @@ class Cluster:
         found: dict[str, Any] = self._client.run(function, *arguments, on_error="return")
         return found
 
-    def run(
+    def outcomes(
         self,
         function: Callable[..., Any],
         tasks: Iterable[Task],

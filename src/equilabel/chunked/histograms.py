@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .blocks import Blocks
     from .channels import GraySource
-    from .engine import Run
+    from .engine import MapTasks
     from .sources import Gray
     from .tasks import Progress
 
@@ -35,7 +35,7 @@ class Level(NamedTuple):
 
 
 def find_threshold_of_blocks(
-    method: str, blocks: Blocks, source: GraySource, run: Run, progress: Progress
+    method: str, blocks: Blocks, source: GraySource, map_tasks: MapTasks, progress: Progress
 ) -> Level:
     """Find the threshold of an image by reading each block once more.
 
@@ -52,7 +52,7 @@ def find_threshold_of_blocks(
             "'minimum', or the number that threshold='li' finds in a part of the image."
         )
         raise ValueError(message)
-    found = _survey(blocks, source, run, progress)
+    found = _survey(blocks, source, map_tasks, progress)
     ends = [one[:2] for one in found if one[0] <= one[1]]
     if not ends:
         return Level(math.nan, False)
@@ -63,19 +63,19 @@ def find_threshold_of_blocks(
         total, number = (sum(one[place] for one in found) for place in (2, 3))
         return Level(total / number, False)
     with np.errstate(all="ignore"):
-        counts, axis = _count(lowest, highest, blocks, source, run, progress)
+        counts, axis = _count(lowest, highest, blocks, source, map_tasks, progress)
         if kind == "f":
             return Level(CRITERIA[method](counts, axis), False)
         return Level(level_of_integers(counts, int(axis[0]), int(axis[1]), method), False)
 
 
 def _survey(
-    blocks: Blocks, source: GraySource, run: Run, progress: Progress
+    blocks: Blocks, source: GraySource, map_tasks: MapTasks, progress: Progress
 ) -> list[tuple[Any, Any, Any, int]]:
     """Return for each block the smallest and largest pixel, the sum and number of finite ones."""
     found: list[Any] = [None] * blocks.number
     tasks = enumerate(map(source.loader, blocks.parts()))
-    results = run(survey_block, tasks)
+    results = map_tasks(survey_block, tasks)
     for block, *values in progress.over("threshold", 0, blocks.number, results):
         found[block] = values
     return found
@@ -92,7 +92,7 @@ def survey_block(block: int, load: Callable[[], Gray]) -> tuple[int, Any, Any, A
 
 
 def find_constant_images(
-    blocks: Blocks, source: GraySource, run: Run, progress: Progress
+    blocks: Blocks, source: GraySource, map_tasks: MapTasks, progress: Progress
 ) -> frozenset[int]:
     """Find the images of a stack whose finite pixels are all equal.
 
@@ -109,7 +109,7 @@ def find_constant_images(
             if any(not lows[image] < highs[image] for image in images):
                 yield images.start, source.loader(part), stacked
 
-    for first, ends in run(survey_images, tasks()):
+    for first, ends in map_tasks(survey_images, tasks()):
         for image, (low, high) in enumerate(ends, first):
             lows[image], highs[image] = min(lows[image], low), max(highs[image], high)
     progress.notify("threshold", 1, 1)
@@ -135,13 +135,18 @@ def _whole_sum(pixels: HostArray) -> int:
 
 
 def _count(
-    lowest: Any, highest: Any, blocks: Blocks, source: GraySource, run: Run, progress: Progress
+    lowest: Any,
+    highest: Any,
+    blocks: Blocks,
+    source: GraySource,
+    map_tasks: MapTasks,
+    progress: Progress,
 ) -> tuple[HostArray, HostArray]:
     """Add up the histograms of all blocks; return gray values, or the first and their distance."""
     counts: Any = 0
     last = np.empty(0)
     tasks = ((source.loader(part), lowest, highest) for part in blocks.parts())
-    results = run(count_block, tasks)
+    results = map_tasks(count_block, tasks)
     for part, axis in progress.over("histogram", 0, blocks.number, results):
         counts, last = counts + part, axis
     return counts, last
@@ -151,8 +156,8 @@ def count_block(load: Callable[[], Gray], lowest: Any, highest: Any) -> tuple[Ho
     """Count the gray values of a block in the bins of the whole image."""
     pixels = load().pixels
     if pixels.dtype.kind != "f":
-        counts, first, step = count_integers(pixels, (lowest, highest))
-        return counts, np.array([first, step], object)
+        counts, first, width = count_integers(pixels, (lowest, highest))
+        return counts, np.array([first, width], object)
     try:
         with np.errstate(over="raise"):
             return count_floats(pixels, lowest, highest)

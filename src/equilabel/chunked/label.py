@@ -12,9 +12,9 @@ from equilabel.measuring import check_periodic
 from .blocks import Blocks
 from .checks import check_array, check_chunks, check_out, check_shards, pretend, stored_chunks
 from .engine import Engine
-from .results import Steps, Target, label_whole
+from .results import Stages, Target, label_whole
 from .sources import is_array, open_source
-from .tasks import Job
+from .tasks import Setup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from equilabel.devices import Device
 
     from .checkpoints import Saved
-    from .engine import Run
+    from .engine import MapTasks
     from .sources import Source
     from .tasks import Progress
 
@@ -80,7 +80,7 @@ def label_chunked(
         Whether to resume a run with the same `out` that was killed. The labels are the same as
         without interruption.
     progress : callable, optional
-        Called as ``progress(step, done, total)`` with the steps "label", "merge" and "write" and
+        Called as ``progress(stage, done, total)`` with the stages "label", "merge" and "write" and
         numbers of blocks. An exception that it raises ends the run, which can be resumed.
     **options
         Options of the method, see `METHODS`.
@@ -154,8 +154,8 @@ def label_chunked(
         "method": whole.method.name,
     }
 
-    def make_job(saved: Saved, run: Run, progress: Progress) -> tuple[Job, Source]:
-        job = Job(
+    def prepare(saved: Saved, map_tasks: MapTasks, progress: Progress) -> tuple[Setup, Source]:
+        setup = Setup(
             blocks=Blocks(source.shape, sides, whole.stacked, tuple(around)),
             problem=problem,
             device=device,
@@ -163,9 +163,9 @@ def label_chunked(
             saved=saved,
             turned=whole.numbered_by_columns,
         )
-        return job, source
+        return setup, source
 
     pieces = check_shards(shards, source, sides, None)
     target = Target(path, stored_chunks(source, sides), resume, arguments, shards=pieces, into=into)
-    found = label_whole(Steps(make_job), source, target, engine, progress)
+    found = label_whole(Stages(prepare), source, target, engine, progress)
     return (found.labels, found.num) if return_num else found.labels

@@ -18,7 +18,7 @@ from .checkpoints import Checkpoints, MemoryCheckpoints
 from .histograms import Level
 from .outputs import ArrayOutput, ZarrOutput, create_zarr
 from .sources import Gray
-from .tasks import Job, Progress, number_blocks, write_blocks, write_masks
+from .tasks import Progress, Setup, number_blocks, write_blocks, write_masks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .blocks import Blocks
     from .channels import GrayPart, GraySource
     from .checkpoints import Saved
-    from .engine import Run
+    from .engine import MapTasks
     from .outputs import Output
     from .sources import Load, Readable
 
@@ -202,13 +202,15 @@ def is_inside(
     return kept
 
 
-class Stages:
-    """Makes masks that later steps read; `saved` is that of the whole run."""
+class Masks:
+    """Makes masks that later stages read; `saved` is that of the whole run."""
 
-    def __init__(self, blocks: Blocks, saved: Saved, run: Run, progress: Progress) -> None:
+    def __init__(
+        self, blocks: Blocks, saved: Saved, map_tasks: MapTasks, progress: Progress
+    ) -> None:
         self._blocks = blocks
         self._how: dict[str, Any] = {"connectivity": 1, "stacked": blocks.stacked, "device": "cpu"}
-        self._saved, self._run, self._progress = saved, run, progress
+        self._saved, self._map_tasks, self._progress = saved, map_tasks, progress
 
     def hysteresis(self, source: GraySource, low: float, high: float, *, dark: bool) -> StoredMask:
         """Keep components, across faces, with a pixel above `high` (dark: not above `low`).
@@ -223,10 +225,10 @@ class Stages:
         return self._made("hysteresis", source, select=has_pixels, **made)
 
     def stored(self, mask: Mask) -> StoredMask:
-        """Store a mask that is slow to compute, because later steps read it twice."""
+        """Store a mask that is slow to compute, because later stages read it twice."""
         saved, output = self._room("mask")
         progress = self._named("mask")
-        write_masks(saved, self._blocks, mask, output, self._run, progress)
+        write_masks(saved, self._blocks, mask, output, self._map_tasks, progress)
         return StoredMask(output, self._blocks.shape)
 
     def filled(self, mask: Mask) -> StoredMask:
@@ -238,14 +240,14 @@ class Stages:
     def _made(self, name: str, source: Readable, **made: Any) -> StoredMask:
         """Label blocks across faces, and write a mask of the selected components."""
         saved, output = self._room(name)
-        job = Job(blocks=self._blocks, device="cpu", connectivity=1, saved=saved, **made)
+        setup = Setup(blocks=self._blocks, device="cpu", connectivity=1, saved=saved, **made)
         progress = self._named(name)
-        number_blocks(job, source, self._run, progress)
-        write_blocks(job, source, output, self._run, progress, fresh=False)
+        number_blocks(setup, source, self._map_tasks, progress)
+        write_blocks(setup, source, output, self._map_tasks, progress, fresh=False)
         return StoredMask(output, self._blocks.shape)
 
     def _room(self, name: str) -> tuple[Saved, ArrayOutput | ZarrOutput]:
-        """Create storage for the results of a step and for its mask."""
+        """Create storage for the results of a stage and for its mask."""
         blocks, saved = self._blocks, self._saved
         if not isinstance(saved, Checkpoints):
             return MemoryCheckpoints(), ArrayOutput(np.empty(blocks.shape, np.bool_))
@@ -256,8 +258,8 @@ class Stages:
         return Checkpoints(str(folder), saved.token), output
 
     def _named(self, name: str) -> Progress:
-        """Return the progress of a step, whose name is added to those of its parts."""
+        """Return the progress of a stage, whose name is added to those of its parts."""
         report = self._progress.report
         if report is None:
             return self._progress
-        return Progress(lambda step, done, total: report(f"{name}: {step}", done, total))
+        return Progress(lambda stage, done, total: report(f"{name}: {stage}", done, total))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from equilabel.storage.ome_zarr import ZarrImage
 
     from .channels import Picked
-    from .engine import Run
+    from .engine import MapTasks
 
 
 COARSEST = 256  # pixels along the longest axis of the lowest resolution
@@ -78,8 +78,8 @@ class OmeLabels:
         finest = min(one for name, one in zip(self.axes, spacing, strict=True) if name in "ZYX")
         each = zip(self.axes, shape, spacing, strict=True)
         return tuple(
-            2 if name in "ZYX" and side > 1 and step < 1.5 * finest else 1
-            for name, side, step in each
+            2 if name in "ZYX" and side > 1 and distance < 1.5 * finest else 1
+            for name, side, distance in each
         )
 
 
@@ -91,9 +91,9 @@ def ome_labels(picked: Picked, shape: tuple[int, ...], out: Path | None) -> OmeL
     ome = picked.ome
     if ome is None or out is None:
         return None
-    steps = picked.spacing or (1.0,) * picked.rank
+    distances = picked.spacing or (1.0,) * picked.rank
     seconds = ome.interval if picked.axes.startswith("T") else None
-    spacing = (*(seconds or 1.0,) * picked.stacked, *steps)
+    spacing = (*(seconds or 1.0,) * picked.stacked, *distances)
     unit = UNITS.get(spelled(picked.unit or ""), "")
     units = {**dict.fromkeys("ZYX", unit), "T": "second" * bool(seconds)}
     begins = zip(ome.levels[0].translation, picked.picks, strict=True) if ome.levels else ()
@@ -121,7 +121,7 @@ def _levels_of(image: ZarrImage, axes: str, shape: tuple[int, ...]) -> tuple[Res
     for path, *numbers in image.levels:
         sides = open_zarr(path).shape
         found.append(Resolution(*(tuple(one[k] for k in places) for one in (sides, *numbers))))
-    known = all(positive(step) for level in found for step in level.scale)
+    known = all(positive(distance) for level in found for distance in level.scale)
     return tuple(found) if known and found and found[0].shape == shape else ()
 
 
@@ -140,7 +140,7 @@ def _halved(labels: OmeLabels, shape: tuple[int, ...]) -> list[Resolution]:
 
 
 def shrink(
-    folder: Path, labels: OmeLabels, full: ZarrOutput, run: Run, progress: Progress
+    folder: Path, labels: OmeLabels, full: ZarrOutput, map_tasks: MapTasks, progress: Progress
 ) -> Sequence[Resolution]:
     """Write lower resolutions of labels, and return all; the full one is in `folder`, named 0."""
     array = full.array
@@ -152,7 +152,7 @@ def shrink(
         upper, lower = (ZarrOutput.at(folder / str(k), new_token()) for k in (number - 1, number))
         blocks = Blocks(below.shape, large_sides(below.shape, chunks, PIECE))
         tasks = ((upper, lower, above, below, part) for part in blocks.parts())
-        for _ in progress.over("shrink", 0, blocks.number, run(shrink_block, tasks)):
+        for _ in progress.over("shrink", 0, blocks.number, map_tasks(shrink_block, tasks)):
             pass
     return levels
 
@@ -166,11 +166,11 @@ def shrink_block(
 ) -> None:
     """Write a part of a lower resolution: for each pixel the nearest one of `upper`."""
     places = [_nearest(above, below, axis, one) for axis, one in enumerate(part)]
-    steps = [int(np.diff(there[:2], append=there[0] + 1)[0]) for there in places]
-    pairs = list(zip(places, steps, strict=True))
-    even = all(step > 0 and (np.diff(there) == step).all() for there, step in pairs)
+    strides = [int(np.diff(there[:2], append=there[0] + 1)[0]) for there in places]
+    pairs = list(zip(places, strides, strict=True))
+    even = all(stride > 0 and (np.diff(there) == stride).all() for there, stride in pairs)
     labels = upper.read(
-        tuple(slice(there[0], there[-1] + 1, step if even else 1) for there, step in pairs)
+        tuple(slice(there[0], there[-1] + 1, stride if even else 1) for there, stride in pairs)
     )
     if not even:
         labels = labels[np.ix_(*(there - there[0] for there in places))]
@@ -296,10 +296,10 @@ def write_store(
     few rows, its columns become the properties of labels.
     """
     shape = tuple(labels.shape)
-    steps, units = dict(spacing), dict.fromkeys(spacing, UNITS.get(unit, ""))
+    distances, units = dict(spacing), dict.fromkeys(spacing, UNITS.get(unit, ""))
     if interval is not None:
-        steps["T"], units["T"] = interval, "second"
-    scale = tuple(float(steps.get(axis, 1)) for axis in axes)
+        distances["T"], units["T"] = interval, "second"
+    scale = tuple(float(distances.get(axis, 1)) for axis in axes)
     first = tuple(float(origin.get(axis, 0)) for axis in axes)
     described = OmeLabels(axes, scale, units, "0.5", None, first)
     frames = axes.startswith("T")
@@ -311,8 +311,8 @@ def write_store(
     blocks = Blocks(shape, large_sides(shape, chunks, PIECE))
     for part in blocks.parts():
         full.write(part, read_part(labels, part).astype(dtype, copy=False))
-    with Engine("synchronous").started() as run:
-        levels = shrink(folder, described, full, run, Progress(None))
+    with Engine("synchronous").started() as map_tasks:
+        levels = shrink(folder, described, full, map_tasks, Progress(None))
     write_description(folder, described, folder.name, levels, table, {})
     flush_new(folder)
 

@@ -63,8 +63,8 @@ def copy_past_caches(labels: HostArray, array: HostArray, part: tuple[slice, ...
     from equilabel.runs.cpu.painting import copy_rows
 
     starts = _row_starts(array.shape, part)
-    step, first = ALIGNED // array.itemsize, array.ctypes.data % ALIGNED
-    aligned = not first and not (starts % step).any()
+    period, first = ALIGNED // array.itemsize, array.ctypes.data % ALIGNED
+    aligned = not first and not (starts % period).any()
     rows = np.ascontiguousarray(labels).reshape(len(starts), -1)
     copy_rows(rows, starts, aligned, array.reshape(-1))
 

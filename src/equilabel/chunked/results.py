@@ -49,10 +49,10 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
     from .checkpoints import Saved
-    from .engine import Engine, Run
+    from .engine import Engine, MapTasks
     from .ome_labels import OmeLabels
     from .sources import Readable, Source
-    from .tasks import Job
+    from .tasks import Setup
 
 
 class Target(NamedTuple):
@@ -74,12 +74,12 @@ class Found(NamedTuple):
     attributes: Mapping[str, Any] = MappingProxyType({})  # stored with the labels, as JSON
 
 
-class Steps(NamedTuple):
-    """Functions in which labeling and segmenting differ."""
+class Stages(NamedTuple):
+    """Stages in which labeling and segmenting differ: those before and after the blocks."""
 
-    make_job: Callable[[Saved, Run, Progress], tuple[Job, Readable]]
-    """Returns the job, and the source of its pixels; may store results and run tasks."""
-    finish: Callable[[Job], Found] | None = None  # called when all blocks are written
+    prepare: Callable[[Saved, MapTasks, Progress], tuple[Setup, Readable]]
+    """Returns the setup, and the source of its pixels; may store results and map tasks."""
+    finish: Callable[[Setup], Found] | None = None  # called when all blocks are written
 
 
 class Whole(NamedTuple):
@@ -99,7 +99,7 @@ LARGEST = np.iinfo(np.int32).max
 
 
 def label_whole(
-    steps: Steps,
+    stages: Stages,
     source: Source,
     target: Target,
     engine: Engine,
@@ -109,33 +109,33 @@ def label_whole(
     place = Path(tempfile.gettempdir()) if target.out is None else target.out
     with naming_full_disk(place, AGAIN if target.out else ELSEWHERE):
         progress = Progress(check_callable("progress", report))
-        return _label(steps, source, target, engine, progress, place)
+        return _label(stages, source, target, engine, progress, place)
 
 
 def _label(
-    steps: Steps, source: Source, target: Target, engine: Engine, progress: Progress, place: Path
+    stages: Stages, source: Source, target: Target, engine: Engine, progress: Progress, place: Path
 ) -> Whole:
     """Label all blocks of an image; `place` is a folder on the disk that takes its labels."""
     out, resume, kind = target.out, target.resume, source.kind
     if target.into is not None or (out is None and kind == "numpy" and engine.shares_memory):
-        return _label_into(target.into, source.shape, steps, engine, progress)
+        return _label_into(target.into, source.shape, stages, engine, progress)
     if out is None or not (out.exists() or (resume and folder_for(out).exists())):
         refuse_without_room(place, prod(source.shape))
     manifest = describe(source, target) if out is not None else {}
     if out is not None and out.exists():
         return _earlier(out, manifest, source, target)
     place_of_run = temporary() if out is None else unfinished(out, manifest, resume=resume)
-    with place_of_run as folder, engine.started() as run:
+    with place_of_run as folder, engine.started() as map_tasks:
         saved = Checkpoints(str(folder), new_token())
-        job, pixels = steps.make_job(saved, run, progress)
-        job = _held_on_gpus(job, engine)
-        count = number_blocks(job, pixels, run, progress)
+        setup, pixels = stages.prepare(saved, map_tasks, progress)
+        setup = _held_on_gpus(setup, engine)
+        count = number_blocks(setup, pixels, map_tasks, progress)
         output = _output(folder, source, target, count, saved.token)
-        write_blocks(job, pixels, output, run, progress, fresh=not resume)
-        found = Found() if steps.finish is None else steps.finish(job)
+        write_blocks(setup, pixels, output, map_tasks, progress, fresh=not resume)
+        found = Found() if stages.finish is None else stages.finish(setup)
         made = folder / "labels"
         ours = {KEY: {"num": count, "manifest": manifest, **found.attributes}}
-        _complete(made, output, target, found.table, ours, run, progress)
+        _complete(made, output, target, found.table, ours, map_tasks, progress)
         if out is None:
             path = Path(tempfile.mkdtemp(prefix="equilabel-"), "labels.zarr")
             shutil.move(made, path)
@@ -147,7 +147,7 @@ def _label(
 
 
 def _label_into(
-    array: Any, shape: tuple[int, ...], steps: Steps, engine: Engine, progress: Progress
+    array: Any, shape: tuple[int, ...], stages: Stages, engine: Engine, progress: Progress
 ) -> Whole:
     """Label all blocks of an image into an array of the caller, or a new one of NumPy if None.
 
@@ -161,31 +161,31 @@ def _label_into(
             if folder is not None:
                 refuse_without_room(Path(folder), prod(shape))
             saved = Checkpoints(str(stack.enter_context(temporary())), new_token())
-        run = stack.enter_context(engine.started())
-        job, pixels = steps.make_job(saved, run, progress)
+        map_tasks = stack.enter_context(engine.started())
+        setup, pixels = stages.prepare(saved, map_tasks, progress)
         kept = None
         if array is None:
             kept = Kept(shape)
         elif isinstance(array, np.ndarray):
             kept = Kept(shape, array.view(f"i{array.itemsize}"))
-        job = _held_on_gpus(replace(job, kept=kept), engine)
-        count = number_blocks(job, pixels, run, progress)
+        setup = _held_on_gpus(replace(setup, kept=kept), engine)
+        count = number_blocks(setup, pixels, map_tasks, progress)
         if array is None and count > LARGEST and kept is not None:
             kept.widen()
         elif array is not None and count > np.iinfo(array.dtype).max:
             message = f"out must be able to hold {count:,} labels; got type {array.dtype}."
             raise ValueError(message)
         output = ZarrOutput(lambda: array) if kept is None else ArrayOutput(kept.array)
-        write_blocks(job, pixels, output, run, progress, fresh=True)
-        found = Found() if steps.finish is None else steps.finish(job)
+        write_blocks(setup, pixels, output, map_tasks, progress, fresh=True)
+        found = Found() if stages.finish is None else stages.finish(setup)
     return Whole(kept.array if array is None and kept is not None else array, count, found)
 
 
-def _held_on_gpus(job: Job, engine: Engine) -> Job:
-    """Return a job whose blocks stay on GPUs if it is for GPUs and its workers are threads."""
-    if not (job.device.startswith("cuda") and engine.shares_memory):
-        return job
-    return replace(job, held=HeldLabels(job.device, job.blocks, engine.workers))
+def _held_on_gpus(setup: Setup, engine: Engine) -> Setup:
+    """Return a setup whose blocks stay on GPUs if it is for GPUs and its workers are threads."""
+    if not (setup.device.startswith("cuda") and engine.shares_memory):
+        return setup
+    return replace(setup, held=HeldLabels(setup.device, setup.blocks, engine.workers))
 
 
 def describe(source: Source, target: Target) -> dict[str, Any]:
@@ -226,7 +226,7 @@ def _complete(
     target: Target,
     table: pd.DataFrame | None,
     ours: dict[str, Any],
-    run: Run,
+    map_tasks: MapTasks,
     progress: Progress,
 ) -> None:
     """Write what accompanies labels: lower resolutions, a table, and how they were made."""
@@ -235,7 +235,7 @@ def _complete(
     if target.ome is None or target.out is None:
         output.array.attrs.update(ours)
         return
-    levels = shrink(folder, target.ome, output, run, progress)
+    levels = shrink(folder, target.ome, output, map_tasks, progress)
     write_description(folder, target.ome, target.out.name, levels, table, ours)
 
 
@@ -253,7 +253,7 @@ def _earlier(out: Path, manifest: Mapping[str, Any], source: Source, target: Tar
         )
         raise FileExistsError(message)
     check_manifest(known["manifest"], manifest, str(out))
-    _make_known(out, target)  # the last step, which a killed run may have missed
+    _make_known(out, target)  # the last stage, which a killed run may have missed
     table = read_table(out / TABLE) if (out / TABLE).exists() else None
     return Whole(_as(source.kind, out), known["num"], Found(table, known))
 

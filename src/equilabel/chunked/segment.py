@@ -24,7 +24,7 @@ from equilabel.segmentation.checks import (
 )
 from equilabel.segmentation.result import Segmentation
 from equilabel.segmentation.smoothing import check_axes, widths_in_pixels
-from equilabel.segmentation.steps import default_properties, make_table, radii_in_pixels
+from equilabel.segmentation.stages import default_properties, make_table, radii_in_pixels
 from equilabel.storage.files import replacing
 
 from .blocks import Blocks
@@ -45,7 +45,7 @@ from .histograms import Level, find_constant_images, find_threshold_of_blocks
 from .masks import (
     FilteredMask,
     MaskedSource,
-    Stages,
+    Masks,
     close_or_open,
     compare,
     compare_with_mean,
@@ -53,10 +53,10 @@ from .masks import (
     problem_of_mask,
 )
 from .ome_labels import ome_labels
-from .results import Found, Steps, Target, label_whole
+from .results import Found, Stages, Target, label_whole
 from .sources import open_source
 from .tables import Counted, Selection
-from .tasks import Job
+from .tasks import Setup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from equilabel.segmentation.binarization import Threshold
 
     from .checkpoints import Saved
-    from .engine import Run
+    from .engine import MapTasks
     from .masks import Mask
     from .sources import Readable
     from .tasks import Progress
@@ -77,7 +77,7 @@ LEVEL = "threshold.json"
 
 
 class Cleaning(NamedTuple):
-    """Parameters of the steps that compute a mask before objects are labeled."""
+    """Parameters of the stages that compute a mask before objects are labeled."""
 
     block: tuple[float, ...]  # of a local threshold, in pixels; empty for another threshold
     offset: float  # of a local threshold
@@ -93,7 +93,7 @@ class Cleaning(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Segmenting:
-    """The steps of `segment_chunked`."""
+    """The stages of `segment_chunked`."""
 
     threshold: float | str | tuple[float, float]
     how: dict[str, Any]  # connectivity, stacked, method and device, as for `problem_of`
@@ -105,9 +105,9 @@ class Segmenting:
     counted: Counted
 
     @property
-    def steps(self) -> Steps:
-        """The steps for `label_whole`."""
-        return Steps(self.make_job, self.finish)
+    def stages(self) -> Stages:
+        """The stages for `label_whole`."""
+        return Stages(self.prepare, self.finish)
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -128,17 +128,19 @@ class Segmenting:
             "method": self.problem.method.name,
         }
 
-    def make_job(self, saved: Saved, run: Run, progress: Progress) -> tuple[Job, Readable]:
-        """Find the threshold, and return the job and the pixels to label."""
+    def prepare(
+        self, saved: Saved, map_tasks: MapTasks, progress: Progress
+    ) -> tuple[Setup, Readable]:
+        """Find the threshold, and return the setup and the pixels to label."""
         source: Readable = self.source
-        level, mask = self._foreground(saved, run, progress)
+        level, mask = self._foreground(saved, map_tasks, progress)
         if mask is None:
             dark = self.source.dark
             problem = partial(problem_of_gray, level=level, dark=dark, **self.how)
         else:
             problem = partial(problem_of_mask, **self.how)
             source = MaskedSource(mask, self.source)
-        job = Job(
+        setup = Setup(
             blocks=self.blocks,
             problem=problem,
             device=self.how["device"],
@@ -149,29 +151,31 @@ class Segmenting:
             counted=self.counted,
             attributes={"threshold": float(level.value) if isinstance(level, Level) else level},
         )
-        return job, source
+        return setup, source
 
-    def finish(self, job: Job) -> Found:
+    def finish(self, setup: Setup) -> Found:
         """Make the table."""
         import pandas as pd
 
         counted = self.counted
-        counts = counted.merge(job.saved, self.blocks)
+        counts = counted.merge(setup.saved, self.blocks)
         found = compute_columns(counts, counted.plan.columns, counted.spacing, "-")
-        return Found(pd.DataFrame(make_table(found, counted.names)), job.attributes)
+        return Found(pd.DataFrame(make_table(found, counted.names)), setup.attributes)
 
-    def _foreground(self, saved: Saved, run: Run, progress: Progress) -> tuple[Any, Mask | None]:
+    def _foreground(
+        self, saved: Saved, map_tasks: MapTasks, progress: Progress
+    ) -> tuple[Any, Mask | None]:
         """Return the threshold, and a mask of the foreground if comparing with it is not enough."""
         mask: Mask | None = None
         level: Any = self.threshold
         dark, cleaning = self.source.dark, self.cleaning
-        stages = Stages(self.blocks, saved, run, progress)
+        masks = Masks(self.blocks, saved, map_tasks, progress)
         if level == "local":
-            mask, level = self._local(run, progress), None
+            mask, level = self._local(map_tasks, progress), None
         elif isinstance(level, tuple):
-            mask = stages.hysteresis(self.source, *level, dark=dark)
+            mask = masks.hysteresis(self.source, *level, dark=dark)
         else:
-            level = self._level(saved.note(LEVEL), run, progress)
+            level = self._level(saved.note(LEVEL), map_tasks, progress)
             if cleaning.needed or self.source.background:
                 mask = FilteredMask(self.source, partial(compare, level=level, dark=dark))
         if mask is not None:
@@ -181,8 +185,8 @@ class Segmenting:
                     change = partial(close_or_open, radii=radii, opens=opens)
                     mask = FilteredMask(mask, change, reach)
             if isinstance(mask, FilteredMask) and self._slow:
-                mask = stages.stored(mask)
-            mask = stages.filled(mask) if cleaning.fill_holes else mask
+                mask = masks.stored(mask)
+            mask = masks.filled(mask) if cleaning.fill_holes else mask
         return level, mask
 
     @property
@@ -191,7 +195,7 @@ class Segmenting:
         how = self.cleaning
         return bool(self.source.background or how.block or how.closing or how.opening)
 
-    def _local(self, run: Run, progress: Progress) -> FilteredMask:
+    def _local(self, map_tasks: MapTasks, progress: Progress) -> FilteredMask:
         """Return the foreground by a local threshold."""
         how = self.cleaning
         local = partial(
@@ -200,12 +204,12 @@ class Segmenting:
             shift=how.offset,
             dark=self.source.dark,
             stacked=self.source.stacked,
-            constant=find_constant_images(self.blocks, self.source, run, progress),
+            constant=find_constant_images(self.blocks, self.source, map_tasks, progress),
         )
         reach = tuple(int(4 * width + 0.5) for width in local.keywords["widths"])
         return FilteredMask(self.source, local, reach)
 
-    def _level(self, file: Path | None, run: Run, progress: Progress) -> Level:
+    def _level(self, file: Path | None, map_tasks: MapTasks, progress: Progress) -> Level:
         """Return the threshold, which is computed once: a resumed run reads it."""
         if not isinstance(self.threshold, str):
             return Level(cast("float", self.threshold), False)
@@ -213,7 +217,9 @@ class Segmenting:
         value, constant = known.get("value"), known.get("constant")
         if isinstance(value, (int, float)) and isinstance(constant, bool):
             return Level(value, constant)
-        level = find_threshold_of_blocks(self.threshold, self.blocks, self.source, run, progress)
+        level = find_threshold_of_blocks(
+            self.threshold, self.blocks, self.source, map_tasks, progress
+        )
         value = level.value.item() if hasattr(level.value, "item") else level.value
         level = Level(value, bool(level.constant))
         if file is not None:
@@ -345,8 +351,8 @@ def segment_chunked(
         refuse_colors(pretend(base), channel_axis, stacked=picked.stacked)
     rank, first = picked.rank, picked.stacked
     check_axes(rank, stacked=first)
-    steps = check_spacing(picked.spacing, rank)
-    scale: Any = {"spacing": None if picked.spacing is None else steps, "unit": picked.unit}
+    distances = check_spacing(picked.spacing, rank)
+    scale: Any = {"spacing": None if picked.spacing is None else distances, "unit": picked.unit}
     lengths: Any = {"stacked": first, **scale}
     widths = widths_in_pixels(sigma, rank + first, **lengths)
     radii = radii_in_pixels(rank + first, background, closing, opening, **lengths)
@@ -359,9 +365,9 @@ def segment_chunked(
     sizes = check_sizes(min_size, max_size, rank, **scale)
     selection = Selection(source.shape, first, *sizes, bool(exclude_border))
     names = check_mergeable(
-        default_properties(rank, steps, first) if properties is None else properties
+        default_properties(rank, distances, first) if properties is None else properties
     )
-    counted = Counted(names, steps, first)
+    counted = Counted(names, distances, first)
     sides = check_chunks(chunks, source)
     check_depth(sides, source.shape, counted.halo, first)
     how = {"connectivity": connectivity, "stacked": first, "method": method, "device": device}
@@ -380,7 +386,7 @@ def segment_chunked(
     described = ome_labels(picked, source.shape, path)
     pieces, stored = check_shards(shards, source, sides, described), stored_chunks(source, sides)
     target = Target(path, stored, resume, work.arguments, described, pieces)
-    made = label_whole(work.steps, source, target, Engine(scheduler, workers), progress)
+    made = label_whole(work.stages, source, target, Engine(scheduler, workers), progress)
     used = made.found.attributes["threshold"]  # a list if it was read from JSON
     return Segmentation(
         labels=made.labels,
@@ -388,7 +394,7 @@ def segment_chunked(
         threshold=tuple(used) if isinstance(used, list) else used,
         num=made.num,
         connectivity=problem.connectivity,
-        spacing=steps,
+        spacing=distances,
         method=problem.method.name,
         device=problem.device,
         in_pixels=in_pixels(rank + first, sigma, block_size, None, *sizes, **lengths)

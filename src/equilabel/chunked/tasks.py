@@ -1,4 +1,4 @@
-"""Steps of a run: label blocks, compare them, number components, write labels."""
+"""Stages of a run: label blocks, compare them, number components, write labels."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from .blocks import Blocks
     from .channels import GrayPart
     from .checkpoints import Saved
-    from .engine import Run
+    from .engine import MapTasks
     from .outputs import HeldLabels, Kept, Output
     from .sources import Gray, Load, Readable
     from .tables import Counted
 
 
 @dataclass(frozen=True)
-class Job:
-    """Parameters of a run that are the same for all blocks of an image."""
+class Setup:
+    """What the tasks of all blocks of an image share: their first argument."""
 
     blocks: Blocks
     problem: Callable[[Array], Problem]  # makes the problem for `solve` from pixels
@@ -70,27 +70,27 @@ class ChangedInputError(RuntimeError):
     """The image changed while it was labeled."""
 
 
-def label_block(job: Job, block: int, load: Load) -> tuple[int, int]:
+def label_block(setup: Setup, block: int, load: Load) -> tuple[int, int]:
     """Label a block alone, and store what other tasks need; return its number and its count."""
     pixels, _ = _parted(load())
-    origin = np.array(job.blocks.origin(block), np.int64)
+    origin = np.array(setup.blocks.origin(block), np.int64)
     values = np.empty(0, pixels.dtype)
-    known = checksum(pixels) if job.kept is None else 0
-    staged = stage_block(pixels, job.device)
-    with own_gpu(job.device):
-        problem = _problem(job, staged)
-        labels, firsts, flat, sizes = _components(job, problem, pixels, origin)
+    known = checksum(pixels) if setup.kept is None else 0
+    staged = stage_block(pixels, setup.device)
+    with own_gpu(setup.device):
+        problem = _problem(setup, staged)
+        labels, firsts, flat, sizes = _components(setup, problem, pixels, origin)
         if problem.foreground.values:
             at = send_block(flat) if is_on_cuda(problem.image) else flat
             values = fetch_block(problem.image.reshape(-1)[at]).copy()
-        stays = job.held is not None and job.held.keep(block, labels, len(firsts))
-        ends = cut_faces(labels, job.blocks, block, job.depth, len(firsts))
-        if job.kept is not None and not stays:
+        stays = setup.held is not None and setup.held.keep(block, labels, len(firsts))
+        ends = cut_faces(labels, setup.blocks, block, setup.depth, len(firsts))
+        if setup.kept is not None and not stays:
             here = labels if isinstance(labels, BlockRuns) else fetch_block(labels)
-            job.kept.keep(block, job.blocks.slices(block), here)
+            setup.kept.keep(block, setup.blocks.slices(block), here)
     faces = Faces(*ends, values)
-    job.saved.save_part(block, Part(known, firsts, values, sizes), faces)
-    FACES.add(job.saved, block, faces)
+    setup.saved.save_part(block, Part(known, firsts, values, sizes), faces)
+    FACES.add(setup.saved, block, faces)
     return block, len(firsts)
 
 
@@ -99,13 +99,13 @@ def _parted(read: HostArray | Gray) -> tuple[HostArray, HostArray | None]:
     return read if isinstance(read, tuple) else (read, None)
 
 
-def _problem(job: Job, staged: Any) -> Problem:
-    """Return the problem for `solve`, on the GPU of this worker if the job is for GPUs."""
-    return job.problem(send_block(staged) if job.device.startswith("cuda") else staged)
+def _problem(setup: Setup, staged: Any) -> Problem:
+    """Return the problem for `solve`, on the GPU of this worker if the setup is for GPUs."""
+    return setup.problem(send_block(staged) if setup.device.startswith("cuda") else staged)
 
 
 def _components(
-    job: Job, problem: Problem, pixels: HostArray, origin: NDArray[np.int64]
+    setup: Setup, problem: Problem, pixels: HostArray, origin: NDArray[np.int64]
 ) -> tuple[HostArray | BlockRuns, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Label a block alone; return labels, first elements in the image and in the block, and sizes.
 
@@ -113,28 +113,28 @@ def _components(
     """
     shape, axes = problem.image.shape, problem.image.ndim
     none = np.empty((0, 0), np.int64)
-    painted = job.kept is None or job.marked is not None
-    if job.turned:
+    painted = setup.kept is None or setup.marked is not None
+    if setup.turned:
         labels = fetch(solve(problem).labels)
-        return labels, *_turned_firsts(job, labels, origin), none
-    if not (job.select or problem.numbered_by_columns):
+        return labels, *_turned_firsts(setup, labels, origin), none
+    if not (setup.select or problem.numbered_by_columns):
         labels, count, *_, runs = solve(problem, counted=True, painted=painted)
         if runs is not None:
             kept = BlockRuns.of(runs, shape, count)
             flat = kept.firsts()
-            return kept, _in_image(flat, shape, origin, job.blocks.shape), flat, none
+            return kept, _in_image(flat, shape, origin, setup.blocks.shape), flat, none
         flat = _list_firsts(labels, count)
-        return labels, _in_image(flat, shape, origin, job.blocks.shape), flat, none
-    stacked = job.blocks.stacked
+        return labels, _in_image(flat, shape, origin, setup.blocks.shape), flat, none
+    stacked = setup.blocks.stacked
     plan = make_plan(("num_pixels",), (), axes, stacked, True, first=True)
     found = solve(problem, Request(plan, None, (1.0,) * (axes - stacked)), counted=True)
     labels, counts = found.labels, found.counts
-    firsts = _in_image(counts.first_pixels, shape, origin, job.blocks.shape)
-    if job.select is None:
+    firsts = _in_image(counts.first_pixels, shape, origin, setup.blocks.shape)
+    if setup.select is None:
         return labels, firsts, counts.first_pixels, none
     numbers = counts.pixels
-    if job.marked is not None:
-        inside = labels[np.asarray(job.marked(pixels), like=labels)]
+    if setup.marked is not None:
+        inside = labels[np.asarray(setup.marked(pixels), like=labels)]
         numbers = fetch(np.bincount(inside, minlength=len(numbers) + 1))[1:]
     spans = (numbers[:, None], counts.begins + origin, counts.ends + origin)
     return labels, firsts, counts.first_pixels, np.concatenate(spans, axis=1)
@@ -167,10 +167,10 @@ def _in_image(
 
 
 def _turned_firsts(
-    job: Job, labels: HostArray, origin: NDArray[np.int64]
+    setup: Setup, labels: HostArray, origin: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return first elements as `_components`, counted column by column."""
-    shape = job.blocks.shape
+    shape = setup.blocks.shape
     turned = labels.swapaxes(-3, -2)
     found, first = np.unique(turned, return_index=True)
     places = np.stack(np.unravel_index(first[found > 0], turned.shape), axis=1)
@@ -182,76 +182,76 @@ def _turned_firsts(
     return places @ neighborhood.strides(sides), flat
 
 
-def compare_blocks(job: Job, some: Sequence[int]) -> list[tuple[int, int, NDArray[np.int64]]]:
+def compare_blocks(setup: Setup, some: Sequence[int]) -> list[tuple[int, int, NDArray[np.int64]]]:
     """Return the pairs of components that touch, between some blocks and those that follow them."""
-    faces_of = FACES.reader(job.saved)
+    faces_of = FACES.reader(setup.saved)
     found = []
     for block in some:
-        pairs = pairs_across(block, job.blocks, faces_of, job.connectivity)
+        pairs = pairs_across(block, setup.blocks, faces_of, setup.connectivity)
         found += [(block, other, both) for other, both in pairs]
     return found
 
 
-def write_block(job: Job, block: int, load: Load, output: Output) -> int:
+def write_block(setup: Setup, block: int, load: Load, output: Output) -> int:
     """Write the final labels of a block, and count them if something is measured."""
-    part = job.blocks.slices(block)
-    numbers = job.saved.numbers(block)
+    part = setup.blocks.slices(block)
+    numbers = setup.saved.numbers(block)
     numbers = np.append(numbers.dtype.type(0), numbers)
     counts: Sequence[HostArray] = ()
-    held = None if job.held is None else job.held.take(block)
+    held = None if setup.held is None else setup.held.take(block)
     if held is not None:
-        with own_gpu(job.device, held):
-            counts = _count(job, block, held, None, load)
+        with own_gpu(setup.device, held):
+            counts = _count(setup, block, held, None, load)
             final = _renumbered(held, numbers, output, part)
-        return _store(job, block, output, final, counts)
-    if job.kept is not None:
-        if job.counted is not None:
-            counts = _count(job, block, job.kept.labels(block, part), None, load)
-        job.kept.finish(block, part, numbers)
-        job.saved.save_done(block, (np.zeros(1), *counts))
+        return _store(setup, block, output, final, counts)
+    if setup.kept is not None:
+        if setup.counted is not None:
+            counts = _count(setup, block, setup.kept.labels(block, part), None, load)
+        setup.kept.finish(block, part, numbers)
+        setup.saved.save_done(block, (np.zeros(1), *counts))
         return block
     pixels, values = _parted(load())
-    if checksum(pixels) != job.saved.part(block).checksum:
+    if checksum(pixels) != setup.saved.part(block).checksum:
         message = (
             "label_image must stay as it is until its labels are written; got other pixels in "
             f"{part} than before. Remove what was begun, and run again."
         )
         raise ChangedInputError(message)
-    staged = stage_block(pixels, job.device)
-    with own_gpu(job.device):
-        labels = solve(_problem(job, staged)).labels
-        counts = _count(job, block, labels, values, load)
+    staged = stage_block(pixels, setup.device)
+    with own_gpu(setup.device):
+        labels = solve(_problem(setup, staged)).labels
+        counts = _count(setup, block, labels, values, load)
         final = _renumbered(labels, numbers, output, part)
-    if job.painted is not None:
-        final = job.painted(pixels, final)
-    return _store(job, block, output, final, counts)
+    if setup.painted is not None:
+        final = setup.painted(pixels, final)
+    return _store(setup, block, output, final, counts)
 
 
 def _store(
-    job: Job, block: int, output: Output, final: HostArray, counts: Sequence[HostArray]
+    setup: Setup, block: int, output: Output, final: HostArray, counts: Sequence[HostArray]
 ) -> int:
     """Write the final labels of a block, and store that this is done."""
     if final is not None:
         if final.dtype != output.dtype:
             final = final.view(output.dtype)  # an unsigned type of the same size
-        output.write(job.blocks.slices(block), final)
-    known = checksum(final) if job.saved.lasting else 0
-    job.saved.save_done(block, (np.array([known]), *counts))
+        output.write(setup.blocks.slices(block), final)
+    known = checksum(final) if setup.saved.lasting else 0
+    setup.saved.save_done(block, (np.array([known]), *counts))
     return block
 
 
 def _count(
-    job: Job, block: int, labels: Array, values: HostArray | None, load: Load
+    setup: Setup, block: int, labels: Array, values: HostArray | None, load: Load
 ) -> Sequence[HostArray]:
     """Count a block if something is measured; intensities are read if they were not."""
-    if job.counted is None:
+    if setup.counted is None:
         return ()
-    if values is None and job.counted.intensity:
+    if values is None and setup.counted.intensity:
         values = cast("GrayPart", load).values()
     labels = fetch(labels)
     if labels.itemsize < 4:
         labels = labels.astype(np.int32)
-    return job.counted.count(job.saved, job.blocks, block, labels, values)
+    return setup.counted.count(setup.saved, setup.blocks, block, labels, values)
 
 
 def _renumbered(
@@ -310,67 +310,75 @@ class Progress(NamedTuple):
 
     report: Callable[[str, int, int], None] | None
 
-    def over(self, step: str, done: int, total: int, results: Iterable[Any]) -> Iterator[Any]:
-        """Yield the results of a step; report its begin, and one more block after each result."""
-        self.notify(step, done, total)
+    def over(self, stage: str, done: int, total: int, results: Iterable[Any]) -> Iterator[Any]:
+        """Yield the results of a stage; report its begin, and one more block after each result."""
+        self.notify(stage, done, total)
         for number, result in enumerate(results, done + 1):
             yield result
-            self.notify(step, number, total)
+            self.notify(stage, number, total)
 
     def notify(self, *news: Any) -> None:
-        """Report a step, blocks done, and all blocks."""
+        """Report a stage, blocks done, and all blocks."""
         if self.report is not None:
             self.report(*news)
 
 
-def number_blocks(job: Job, source: Readable, run: Run, progress: Progress) -> int:
+def number_blocks(setup: Setup, source: Readable, map_tasks: MapTasks, progress: Progress) -> int:
     """Label all blocks that are not labeled yet, and number the components of the whole image.
 
-    Returns the number of labels. `run` is that of a started `Engine`.
+    Returns the number of labels. `map_tasks` is that of a started `Engine`.
     """
-    blocks, saved = job.blocks, job.saved
+    blocks, saved = setup.blocks, setup.saved
     ready = [block for block in range(blocks.number) if saved.has_part(block)]
     counts = np.zeros(blocks.number, np.int64)
     for block in ready:
         counts[block] = len(saved.part(block).firsts)
     rest = sorted(set(range(blocks.number)) - set(ready))
-    tasks = ((job, block, source.loader(blocks.slices(block))) for block in rest)
-    results = run(label_block, tasks)
+    tasks = ((setup, block, source.loader(blocks.slices(block))) for block in rest)
+    results = map_tasks(label_block, tasks)
     for block, count in progress.over("label", len(ready), blocks.number, results):
         counts[block] = count
     offsets = np.zeros(blocks.number + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
-    pairs = _compare(job, run, progress)
-    device = "cpu" if job.held is None else job.device
-    labels, count = number_components(saved, offsets, pairs, job.select, device)
+    pairs = _compare(setup, map_tasks, progress)
+    device = "cpu" if setup.held is None else setup.device
+    labels, count = number_components(saved, offsets, pairs, setup.select, device)
     saved.save_numbers(labels, offsets)
     return count
 
 
 def _compare(
-    job: Job, run: Run, progress: Progress
+    setup: Setup, map_tasks: MapTasks, progress: Progress
 ) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
     """Yield the pairs of components of all blocks that touch, in any order."""
-    total = job.blocks.number
-    if total == 1 and not any(job.blocks.periodic):
+    total = setup.blocks.number
+    if total == 1 and not any(setup.blocks.periodic):
         return
     some_blocks = min(TOGETHER, -(-total // TASKS))
     starts = range(0, total, some_blocks)
     groups = [range(start, min(start + some_blocks, total)) for start in starts]
-    results = run(compare_blocks, ((job, group) for group in groups))
+    results = map_tasks(compare_blocks, ((setup, group) for group in groups))
     for found in progress.over("merge", 0, len(groups), results):
         yield from found
 
 
 def write_blocks(
-    job: Job, source: Readable, output: Output, run: Run, progress: Progress, *, fresh: bool
+    setup: Setup,
+    source: Readable,
+    output: Output,
+    map_tasks: MapTasks,
+    progress: Progress,
+    *,
+    fresh: bool,
 ) -> None:
     """Write the final labels of all blocks that are not written yet; if `fresh`, of all blocks."""
-    blocks = job.blocks
-    rest = list(range(blocks.number)) if fresh else _unwritten(job.saved, blocks, output, run)
-    tasks = ((job, block, source.loader(blocks.slices(block)), output) for block in rest)
+    blocks = setup.blocks
+    rest = (
+        list(range(blocks.number)) if fresh else _unwritten(setup.saved, blocks, output, map_tasks)
+    )
+    tasks = ((setup, block, source.loader(blocks.slices(block)), output) for block in rest)
     done = blocks.number - len(rest)
-    for _ in progress.over("write", done, blocks.number, run(write_block, tasks)):
+    for _ in progress.over("write", done, blocks.number, map_tasks(write_block, tasks)):
         pass
     FACES.clear()
 
@@ -380,19 +388,19 @@ def write_masks(
     blocks: Blocks,
     source: Readable,
     output: Output,
-    run: Run,
+    map_tasks: MapTasks,
     progress: Progress,
 ) -> None:
     """Compute and write the masks of all blocks that are not written yet."""
-    rest = _unwritten(saved, blocks, output, run)
+    rest = _unwritten(saved, blocks, output, map_tasks)
     parts = ((block, source.loader(blocks.slices(block))) for block in rest)
-    results = run(write_mask, ((saved, blocks, *part, output) for part in parts))
+    results = map_tasks(write_mask, ((saved, blocks, *part, output) for part in parts))
     for _ in progress.over("write", blocks.number - len(rest), blocks.number, results):
         pass
 
 
-def _unwritten(saved: Saved, blocks: Blocks, output: Output, run: Run) -> list[int]:
+def _unwritten(saved: Saved, blocks: Blocks, output: Output, map_tasks: MapTasks) -> list[int]:
     """List the blocks that are not written, or have changed since."""
     known = [block for block in range(blocks.number) if saved.has_done(block)]
-    intact = run(check_block, ((saved, blocks, block, output) for block in known))
+    intact = map_tasks(check_block, ((saved, blocks, block, output) for block in known))
     return sorted(set(range(blocks.number)) - {block for block, whole in intact if whole})

@@ -64,8 +64,8 @@ def _key_of_plain_chunk(array: Any, part: Slices) -> str | None:
         return None
     corner = []
     for one, side, length in zip(part, array.chunks, array.shape, strict=True):
-        start, stop, step = one.indices(length)
-        if step != 1 or start % side or stop != min(start + side, length):
+        start, stop, stride = one.indices(length)
+        if stride != 1 or start % side or stop != min(start + side, length):
             return None
         corner.append(start // side)
     key: str = metadata.encode_chunk_key(tuple(corner))

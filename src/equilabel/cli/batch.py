@@ -19,7 +19,7 @@ from .pairs import find_pairs
 from .provenance import Provenance, differences, provenance
 from .records import RUN
 from .rehearsal import rehearse
-from .running import Run
+from .running import Batch
 from .stacks import find_stacks
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ def run(
     with claimed(out) as place:
         made_with = _check_folder(out, inputs, options, resume=resume, overwrite=overwrite)
         how: Any = {"place": place, "resume": resume, "scheduler": scheduler}
-        work = Run(inputs, out, options, made_with, skipped=skipped, **how)
-        return work.go(jobs, time_limit)
+        batch = Batch(inputs, out, options, made_with, skipped=skipped, **how)
+        return batch.go(jobs, time_limit)
 
 
 def _check(jobs: int, time_limit: float | None, resume: bool, overwrite: bool) -> None:

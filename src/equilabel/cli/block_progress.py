@@ -7,24 +7,24 @@ import sys
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
-from equilabel.descriptions import STEPS
+from equilabel.descriptions import STAGES
 
 from .streams import Steady, say
 
 if TYPE_CHECKING:
     from typing import Self, TextIO
 
-PAUSE = 10  # seconds between two lines about a step if the output is not a terminal
+PAUSE = 10  # seconds between two lines about a stage if the output is not a terminal
 
 
 class BlockProgress:
     """Show the number of finished blocks: as bars on a terminal, otherwise as a line now and then.
 
-    `step` is the current step ("" before the first); `done` and `total` count its blocks.
+    `stage` is the current stage ("" before the first); `done` and `total` count its blocks.
     """
 
     def __init__(self) -> None:
-        self.step, self.done, self.total = "", 0, 0
+        self.stage, self.done, self.total = "", 0, 0
         self._told = 0.0
         self._bars: Any = None
         self._task: Any = None
@@ -42,22 +42,22 @@ class BlockProgress:
         if self._bars is not None:
             self._bars.stop()
 
-    def __call__(self, step: str, done: int, total: int) -> None:
-        """Show how many blocks of a step are done."""
-        new = step != self.step or done < self.done
-        self.step, self.done, self.total = step, done, total
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Show how many blocks of a stage are done."""
+        new = stage != self.stage or done < self.done
+        self.stage, self.done, self.total = stage, done, total
         if self._bars is not None:
             if new:
-                self._task = self._bars.add_task(STEPS.get(step, step), total=total)
+                self._task = self._bars.add_task(STAGES.get(stage, stage), total=total)
             self._bars.update(self._task, completed=done)
             return
         if new or monotonic() - self._told > PAUSE:
-            say(f"  {STEPS.get(step, step)}: {done} of {total}")
+            say(f"  {STAGES.get(stage, stage)}: {done} of {total}")
             self._told = monotonic()
 
     def __str__(self) -> str:
-        """Describe the current step."""
-        return f"step '{STEPS.get(self.step, self.step)}', {self.done} of {self.total}"
+        """Describe the current stage."""
+        return f"stage '{STAGES.get(self.stage, self.stage)}', {self.done} of {self.total}"
 
 
 def _bars() -> Any:

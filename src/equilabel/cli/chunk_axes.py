@@ -58,20 +58,20 @@ def _plain(image: TiffImage, options: Options) -> Axes:
             "Leave it out."
         )
         raise ValueError(message)
-    steps = options.spacing
+    distances = options.spacing
     arguments = {
-        "spacing": steps[0] if steps is not None and len(steps) == 1 else steps,
+        "spacing": distances[0] if distances is not None and len(distances) == 1 else distances,
         "unit": options.unit,
         "stacked": bool(options.stacked),
     }
-    unit = PIXEL if steps is None else options.unit or ""
+    unit = PIXEL if distances is None else options.unit or ""
     return Axes(arguments, image.pixels.shape, unit=unit)
 
 
 def _named(image: TiffImage, options: Options, *, is_file: bool = False) -> Axes:
     """Return the meaning of axes with names."""
     known = known_axes(image, options)
-    channel_axis, channel, axes, stacked, spacing, unit, steps = known
+    channel_axis, channel, axes, stacked, spacing, unit, distances = known
     if axes != "".join(sorted(axes, key="TZYX".index)):
         message = (
             f"image must have its axes in the order T, Z, Y, X to be read in chunks; got {axes!r}. "
@@ -80,8 +80,8 @@ def _named(image: TiffImage, options: Options, *, is_file: bool = False) -> Axes
         raise ValueError(message)
     measured = known.measured
     arguments = {
-        "spacing": (1.0,) * len(axes[stacked:]) if steps is None else steps,
-        "unit": None if steps is None else unit or None,
+        "spacing": (1.0,) * len(axes[stacked:]) if distances is None else distances,
+        "unit": None if distances is None else unit or None,
         "stacked": stacked,
         "channel": channel,
     }

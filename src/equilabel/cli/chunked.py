@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .stores import Places
 
 
-def run(path: Path, out: Path, options: Options, choices: Choices) -> int:
+def run_in_chunks(path: Path, out: Path, options: Options, choices: Choices) -> int:
     """Label an image block by block; write labels (Zarr), table and record; return the exit code.
 
     The exit code is 0, 1 if the image failed, or 128 plus the number of a signal. `out` is the
@@ -71,7 +71,7 @@ def run(path: Path, out: Path, options: Options, choices: Choices) -> int:
         return 128 + stop.number
     except Exception as error:
         message = _in_words(error)
-        if not progress.step:
+        if not progress.stage:
             raise RefusedError(message) from error
         complain(f"{printable(path)}: {message}")
         return 1

@@ -82,17 +82,17 @@ def label_on_cluster(
         )
         raise RefusedError(message) from error
     try:
-        run = _assign(cluster, jobs, options, provenance, limit, address)
+        assignment = _assign(cluster, jobs, options, provenance, limit, address)
         tell("starting processes on the cluster")
         again: list[Job] = []
-        for job, record in _attempt(cluster, jobs, run, stop, begin, tell):
+        for job, record in _attempt(cluster, jobs, assignment, stop, begin, tell):
             if is_to_be_repeated(job, record, alone=False):
                 again.append(replace(job, attempts=record.attempts))
             else:
                 yield job, record
-        for job, record in _attempt(cluster, again, run, stop, None, tell, most=1):
+        for job, record in _attempt(cluster, again, assignment, stop, None, tell, most=1):
             yield job, tried_twice(job, record)
-        cluster.everywhere(release, run)
+        cluster.everywhere(release, assignment)
     except LostSchedulerError as error:
         message = (
             f"--scheduler must stay reachable until all is done; got none at {address!r} any more. "
@@ -122,30 +122,30 @@ def _assign(
     folder, mark = Path.cwd(), secrets.token_hex(8)
     place = folder / jobs[0].place.parent
     (place / MARK).write_text(mark, "utf-8")
-    run = Assignment(options, provenance, folder, place, mark, threads, limit)
-    for worker, answer in cluster.everywhere(examine, run, jobs[0].path).items():
+    assignment = Assignment(options, provenance, folder, place, mark, threads, limit)
+    for worker, answer in cluster.everywhere(examine, assignment, jobs[0].path).items():
         if isinstance(answer, BaseException):
             answer = f"have equilabel installed, as this machine; got {explain(answer)} Install it"
         if answer:
             message = f"workers of --scheduler must {answer} (on {worker})."
             raise RefusedError(printable(message))
-    return run
+    return assignment
 
 
 def _attempt(
     cluster: Cluster,
     jobs: Iterable[Job],
-    run: Assignment,
+    assignment: Assignment,
     stop: Callable[[], bool],
     begin: Callable[[], None] | None,
     tell: Callable[[str], None],
     most: int | None = None,
 ) -> Generator[tuple[Job, Record]]:
     """Yield images when they are finished, with the places of their results."""
-    tasks = ((job, run) for job in jobs)
-    for (job, _), answer in cluster.run(label_there, tasks, stop, most):
+    tasks = ((job, assignment) for job in jobs)
+    for (job, _), answer in cluster.outcomes(label_there, tasks, stop, most):
         if isinstance(answer, BaseException):
-            yield job, _failed(job, run, answer)
+            yield job, _failed(job, assignment, answer)
             continue
         place, record = answer
         if isinstance(record, str):
@@ -157,13 +157,13 @@ def _attempt(
         yield replace(job, place=place), record
 
 
-def _failed(job: Job, run: Assignment, error: Any) -> Record:
+def _failed(job: Job, assignment: Assignment, error: Any) -> Record:
     """Return the record of an image whose Dask task failed (not its process)."""
     return Record(
         printable(job.path),
         printable(job.name),
         "failed",
         error=explain(error),
-        fingerprint=run.provenance.fingerprint,
+        fingerprint=assignment.provenance.fingerprint,
         attempts=(*job.attempts, type(error).__name__),
     )

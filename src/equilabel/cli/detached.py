@@ -85,10 +85,10 @@ class _Process:
 class DetachedWorker(Worker):
     """A process with one thread that a Dask worker, itself a daemon, can start."""
 
-    def __init__(self, run: Assignment) -> None:
+    def __init__(self, assignment: Assignment) -> None:
         self.job, self.following, self.ready = None, None, False
         self.since, self.late = monotonic(), 0.0
-        self.fingerprint = run.provenance.fingerprint
+        self.fingerprint = assignment.provenance.fingerprint
         ours, theirs = socket.socketpair()
         with theirs:
             child = subprocess.Popen(
@@ -100,19 +100,19 @@ class DetachedWorker(Worker):
             )
         self.process: Any = _Process(child)
         self.connection = Connection(ours.detach())
-        self.connection.send(run)
+        self.connection.send(assignment)
 
 
 def main() -> None:
     """Run the child process."""
     connection = Connection(int(sys.argv[1]))
-    run: Assignment = connection.recv()
+    assignment: Assignment = connection.recv()
     Thread(target=_follow, daemon=True).start()
-    os.chdir(run.folder)
-    options = run.options
+    os.chdir(assignment.folder)
+    options = assignment.options
     if options.memory_limit is None:
-        options = replace(options, memory_limit=memory.free() * 9 // 10 // run.threads)
-    serve(connection, options, run.provenance, 1)
+        options = replace(options, memory_limit=memory.free() * 9 // 10 // assignment.threads)
+    serve(connection, options, assignment.provenance, 1)
 
 
 def _follow() -> None:
@@ -127,14 +127,17 @@ _idle: dict[str, list[DetachedWorker]] = {}  # by `Assignment.mark`
 _turn = Lock()
 
 
-def examine(run: Assignment, image: Path) -> str:
+def examine(assignment: Assignment, image: Path) -> str:
     """Return why a Dask worker cannot work on a run, checked with one image; "" if it can."""
     if os.name == "nt":
         return "run on Linux or macOS; got Windows. Start them there"
-    other = differences(provenance(run.options), run.provenance)
+    other = differences(provenance(assignment.options), assignment.provenance)
     if other:
         return f"have the versions of this machine; got {'; '.join(other)}. Install the same"
-    found = {run.place: run.seen(), run.folder / image: (run.folder / image).exists()}
+    found = {
+        assignment.place: assignment.seen(),
+        assignment.folder / image: (assignment.folder / image).exists(),
+    }
     for path, there in found.items():
         if not there:
             return (
@@ -144,29 +147,29 @@ def examine(run: Assignment, image: Path) -> str:
     return ""
 
 
-def label_there(job: Job, run: Assignment) -> tuple[Path, Record | str]:
+def label_there(job: Job, assignment: Assignment) -> tuple[Path, Record | str]:
     """Label an image in a child process; return the folder of its results and its record.
 
     In place of the record, returns a message (str) if the options are wrong. Raises GoneError if
     the run does not exist any more.
     """
-    if not run.seen():
-        message = f"a run must have its folder; got none at {str(run.place)!r}."
+    if not assignment.seen():
+        message = f"a run must have its folder; got none at {str(assignment.place)!r}."
         raise GoneError(message)
-    job = replace(job, place=run.place / f"{job.number}-{secrets.token_hex(4)}")
-    worker, kept = _take(run), False
+    job = replace(job, place=assignment.place / f"{job.number}-{secrets.token_hex(4)}")
+    worker, kept = _take(assignment), False
     try:
         if not worker.ready:
-            answer = _listen(worker, run, None)
+            answer = _listen(worker, assignment, None)
             if answer != "":
                 return job.place, answer if isinstance(answer, str) else worker.failure(job)
             worker.ready = True
         worker.give(job)
-        answer = _listen(worker, run, run.limit)
+        answer = _listen(worker, assignment, assignment.limit)
         if isinstance(answer, Record):
             kept = worker.alive()
             if kept:
-                _put_back(worker, run)
+                _put_back(worker, assignment)
             return job.place, answer
         return job.place, worker.failure(job)
     finally:
@@ -174,7 +177,9 @@ def label_there(job: Job, run: Assignment) -> tuple[Path, Record | str]:
             worker.end()
 
 
-def _listen(worker: DetachedWorker, run: Assignment, limit: float | None) -> Record | str | None:
+def _listen(
+    worker: DetachedWorker, assignment: Assignment, limit: float | None
+) -> Record | str | None:
     """Return the next answer of a process; None if it died."""
     while True:
         if worker.connection.poll(POLL):
@@ -182,46 +187,48 @@ def _listen(worker: DetachedWorker, run: Assignment, limit: float | None) -> Rec
             if not isinstance(answer, News):
                 return answer
         worker.watch(limit)
-        if not run.seen():
-            message = f"a run must not end before its images; got none at {str(run.place)!r}."
+        if not assignment.seen():
+            message = (
+                f"a run must not end before its images; got none at {str(assignment.place)!r}."
+            )
             raise GoneError(message)
 
 
-def _take(run: Assignment) -> DetachedWorker:
+def _take(assignment: Assignment) -> DetachedWorker:
     """Return an idle process, or a new one."""
     with _turn:
-        idle = _idle.get(run.mark)
+        idle = _idle.get(assignment.mark)
         while idle:
             worker = idle.pop()
             if worker.alive():
                 return worker
             worker.end()
-    return DetachedWorker(run)
+    return DetachedWorker(assignment)
 
 
-def _put_back(worker: DetachedWorker, run: Assignment) -> None:
+def _put_back(worker: DetachedWorker, assignment: Assignment) -> None:
     """Keep a process for the next task, for `IDLE` seconds at most."""
     with _turn:
         worker.since = since = monotonic()
-        _idle.setdefault(run.mark, []).append(worker)
-    timer = Timer(IDLE, _end_idle, (worker, run, since))
+        _idle.setdefault(assignment.mark, []).append(worker)
+    timer = Timer(IDLE, _end_idle, (worker, assignment, since))
     timer.daemon = True
     timer.start()
 
 
-def _end_idle(worker: DetachedWorker, run: Assignment, since: float) -> None:
+def _end_idle(worker: DetachedWorker, assignment: Assignment, since: float) -> None:
     """End a process that has been idle since the time `since`."""
     with _turn:
-        idle = _idle.get(run.mark, [])
+        idle = _idle.get(assignment.mark, [])
         if worker not in idle or worker.since != since:
             return
         idle.remove(worker)
     worker.end()
 
 
-def release(run: Assignment) -> None:
+def release(assignment: Assignment) -> None:
     """End all idle processes of a run."""
     with _turn:
-        idle = _idle.pop(run.mark, [])
+        idle = _idle.pop(assignment.mark, [])
     for worker in idle:
         worker.end()

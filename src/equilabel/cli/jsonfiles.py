@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .records import Facts
 
 FORMAT = 2  # of records and run.json; since 2, lengths without a unit are pixels
-LARGEST, LAST_STEP = 1e300, 4000  # largest number and largest step of a size in a record
+LARGEST, LAST_BIN = 1e300, 4000  # largest number and largest bin of sizes in a record
 
 
 def write_record(path: Path, record: Record, provenance: Provenance, *, flush: bool = True) -> None:
@@ -211,8 +211,8 @@ def _sizes(value: object) -> bool:
         and _text(value.get("unit"))
         and isinstance(counts, dict)
         and all(
-            re.fullmatch("-?[0-9]{1,4}", step) and abs(int(step)) <= LAST_STEP and n and _count(n)
-            for step, n in counts.items()
+            re.fullmatch("-?[0-9]{1,4}", k) and abs(int(k)) <= LAST_BIN and n and _count(n)
+            for k, n in counts.items()
         )
     )
 

@@ -39,10 +39,10 @@ def measure_one(
 
     numbers, values, known = arrange(labels, images, options)
     notes = notes_of_file(images[-1], options) if images else record.notes
-    _, _, axes, stacked, spacing, unit, steps = known
+    _, _, axes, stacked, spacing, unit, distances = known
     names = options.segment.get("properties")
     track, measured = bool(options.segment.get("track")), known.measured
-    table = measure(numbers, values, names, spacing=steps, stacked=stacked, track=track)
+    table = measure(numbers, values, names, spacing=distances, stacked=stacked, track=track)
     units = column_units(table, len(axes) - stacked, unit if measured else PIXEL)
     notes = (*notes, *notes_on_spacing(measured, spacing, unit, options))
     paths = {

@@ -200,12 +200,12 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
     from .results import Made, write_results
 
     known = known_axes(image, options)
-    channel_axis, channel, axes, stacked, spacing, unit, steps = known
+    channel_axis, channel, axes, stacked, spacing, unit, distances = known
     result = segment(
         image.pixels,
         **options.segment,
-        spacing=steps,
-        unit=None if steps is None else unit,
+        spacing=distances,
+        unit=None if distances is None else unit,
         stacked=stacked,
         channel_axis=channel_axis,
         channel=channel,

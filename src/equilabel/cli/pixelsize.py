@@ -37,12 +37,12 @@ class KnownAxes(NamedTuple):
     stacked: bool  # whether the first of `axes` counts images
     spacing: dict[str, float]  # pixel size by axis, where it is known
     unit: str  # of the pixel size
-    steps: tuple[float, ...] | None  # from `steps_of`, for the axes of one image
+    distances: tuple[float, ...] | None  # from `distances_of`, for the axes of one image
 
     @property
     def measured(self) -> dict[str, float]:
         """Pixel size by axis that the table uses; empty if that of an axis is unknown."""
-        known = self.spacing if self.steps is not None else {}
+        known = self.spacing if self.distances is not None else {}
         return {axis: known[axis] for axis in self.axes if axis in known}
 
 
@@ -56,11 +56,11 @@ def known_axes(image: TiffImage, options: Options, what: str = "an image") -> Kn
         message = f"--track needs {what} of several frames; got axes {axes!r}. Leave it out."
         raise ValueError(message)
     refuse_times(axes[stacked:], options)
-    steps = steps_of(axes[stacked:], spacing)
-    return KnownAxes(channel_axis, channel, axes, stacked, spacing, unit, steps)
+    distances = distances_of(axes[stacked:], spacing)
+    return KnownAxes(channel_axis, channel, axes, stacked, spacing, unit, distances)
 
 
-def steps_of(axes: str, spacing: dict[str, float]) -> tuple[float, ...] | None:
+def distances_of(axes: str, spacing: dict[str, float]) -> tuple[float, ...] | None:
     """Return the spacing of axes in order, 1 for time; None if it is unknown for a spatial axis."""
     if any(axis != "T" and axis not in spacing for axis in axes):
         return None

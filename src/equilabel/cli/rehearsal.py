@@ -107,6 +107,6 @@ def _examine(files: Sequence[Path], options: Options) -> Sequence[Header]:
     """Read an image as a run does, and try the options with its axes and pixel size."""
     with warnings.catch_warnings(action="ignore"):
         headers, known = examine(files, options)
-    rank, unit = len(known.axes) - known.stacked, None if known.steps is None else known.unit
-    try_axes(options, rank, stacked=known.stacked, spacing=known.steps, unit=unit)
+    rank, unit = len(known.axes) - known.stacked, None if known.distances is None else known.unit
+    try_axes(options, rank, stacked=known.stacked, spacing=known.distances, unit=unit)
     return headers

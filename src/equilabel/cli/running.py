@@ -48,7 +48,7 @@ THREADS = 8  # that flush results to the disk, at most
 UNCHECKED = "The results of an earlier run were not checked again: this run was interrupted."
 
 
-class Run:
+class Batch:
     """A run over many images, with the record of each.
 
     `out` is the output folder, locked for this run, `place` the folder in it for unfinished files.

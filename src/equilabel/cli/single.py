@@ -59,7 +59,7 @@ def run(
     path = expanded(word, "IMAGE")
     why = why_chunked(path, options, chunked=chunked) if word.strip() else ""
     if why:
-        from .chunked import run as run_in_chunks
+        from .chunked import run_in_chunks
 
         return run_in_chunks(path, out, options, replace(choices, why=why))
     refuse_own(choices.typed)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from .records import Facts
 
-STEPS = 4  # bins in which a size doubles
+BINS = 4  # bins in which a size doubles
 COLUMNS = ("volume", "area", "num_pixels")
 
 
@@ -23,7 +23,7 @@ def count_sizes(table: Mapping[str, HostArray] | pd.DataFrame, units: Mapping[st
     """Count the objects of a table by size, so that counts of several images can be added.
 
     The result has ``of``, the first of `COLUMNS` in the table; its ``unit``; and ``counts``, the
-    number of objects from ``2 ** (k / STEPS)`` to ``2 ** ((k + 1) / STEPS)`` by k as text. It is
+    number of objects from ``2 ** (k / BINS)`` to ``2 ** ((k + 1) / BINS)`` by k as text. It is
     empty if the table has no such column.
 
     >>> count_sizes({"area": np.array([1.0, 4.0, 4.1])}, {"area": "µm²"})
@@ -34,12 +34,12 @@ def count_sizes(table: Mapping[str, HostArray] | pd.DataFrame, units: Mapping[st
         return {}
     values = np.asarray(table[name], float)
     values = values[np.isfinite(values) & (values > 0)]
-    steps, counts = np.unique(np.floor(np.log2(values) * STEPS).astype(int), return_counts=True)
-    pairs = zip(steps.tolist(), counts.tolist(), strict=True)
+    numbers, counts = np.unique(np.floor(np.log2(values) * BINS).astype(int), return_counts=True)
+    pairs = zip(numbers.tolist(), counts.tolist(), strict=True)
     return {
         "of": name,
         "unit": units.get(name, ""),
-        "counts": {str(step): count for step, count in pairs},
+        "counts": {str(number): count for number, count in pairs},
     }
 
 
@@ -53,7 +53,7 @@ def add_sizes(found: Iterable[Facts]) -> dict[tuple[str, str], dict[int, int]]:
     added: dict[tuple[str, str], dict[int, int]] = {}
     for each in found:
         counts: dict[str, Any] = each.get("counts", {})
-        for step, count in counts.items():
+        for number, count in counts.items():
             known = added.setdefault((each["of"], each["unit"]), {})
-            known[int(step)] = known.get(int(step), 0) + int(count)
+            known[int(number)] = known.get(int(number), 0) + int(count)
     return added

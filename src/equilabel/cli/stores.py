@@ -78,8 +78,8 @@ def refuse_losses(places: Places, *, resume: bool, overwrite: bool) -> None:
     begun = folder_for(places.labels)
     if os.path.lexists(begun):
         message = (
-            f"results must not replace an unfinished run; got {quoted(begun)}. Pass --resume to go on "
-            "with it, or --overwrite to begin again."
+            f"results must not replace an unfinished run; got {quoted(begun)}. Pass --resume to "
+            "go on with it, or --overwrite to begin again."
         )
         raise RefusedError(message)
 

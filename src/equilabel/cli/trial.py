@@ -39,10 +39,10 @@ def check(options: Options) -> str:
         if options.stacked is not None and stacked != (options.stacked and len(shape) > 2):
             continue
         rank = len(shape) - stacked
-        steps = options.spacing or (1.0,)
-        if len(steps) not in (1, rank):
+        distances = options.spacing or (1.0,)
+        if len(distances) not in (1, rank):
             continue
-        spacing = steps * rank if len(steps) == 1 else steps
+        spacing = distances * rank if len(distances) == 1 else distances
         try:
             arguments = options.segment if options.spacing else _without_units(options.segment)
             with warnings.catch_warnings(action="ignore"):

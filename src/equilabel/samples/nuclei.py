@@ -74,10 +74,10 @@ def draw(
     stop = np.clip(np.floor(center + reach).astype(int) + 1, 0, shape)
     square = along = ahead = np.zeros(())
     for a, (low, high) in enumerate(zip(start, stop, strict=True)):
-        step = (np.arange(low, high) - center[a]) * (spacing[a] / radius)
-        square = np.add.outer(square, step**2)
-        along = np.add.outer(along, step * axis[a])
-        ahead = np.add.outer(ahead, step * skew[a])
+        away = (np.arange(low, high) - center[a]) * (spacing[a] / radius)
+        square = np.add.outer(square, away**2)
+        along = np.add.outer(along, away * axis[a])
+        ahead = np.add.outer(ahead, away * skew[a])
     square = square + (stretch**-2 - 1) * along**2
     distance = np.sqrt(np.maximum(square, 0)) * (1 + ahead * np.minimum(square, 1))
     return tuple(map(slice, start, stop)), distance.astype(np.float32)
@@ -316,8 +316,8 @@ def _advance(cells: Cells, size: list[int], rng: np.random.Generator) -> Cells:
     cells = Cells(*(np.concatenate([each, each[mothers]]) for each in vars(cells).values()))
     new = np.append(mothers, np.arange(count, len(cells.age)))  # both daughters of each
     angle = cells.angle[mothers]
-    step = 0.75 * RADIUS * np.stack([np.sin(angle), np.cos(angle)], axis=1)
-    cells.place[new] += np.concatenate([-step, step])
+    shift = 0.75 * RADIUS * np.stack([np.sin(angle), np.cos(angle)], axis=1)
+    cells.place[new] += np.concatenate([-shift, shift])
     cells.age[new] = 0
     cells.cycle[new] = CYCLE * (0.85 + 0.3 * rng.random(len(new)))
     cells.angle[new] += np.pi / 2 + rng.normal(0, 0.3, len(new))

@@ -13,7 +13,7 @@ from equilabel.papers import find_method
 from .checks import check_sizes, in_pixels, refuse_colors, take_channel
 from .result import Segmentation
 from .smoothing import as_pixels
-from .steps import (
+from .stages import (
     check_track,
     counted_for,
     default_properties,
@@ -77,7 +77,7 @@ def segment(
         A method ("otsu", "li", "triangle", "yen", "isodata", "mean", "minimum" or "local"), a
         number, or (low, high) for hysteresis. See `binarize`.
     background : float, str, or a sequence of them, optional
-        Subtract an uneven background before all other steps, with a white top-hat (a black one if
+        Subtract an uneven background before all other stages, with a white top-hat (a black one if
         `dark`). This is the radius of its box: choose it larger than your objects, because anything
         wider counts as background. A number of pixels or a length with a unit, as for `sigma`.
         `threshold` is compared with the image after the subtraction; intensities are measured in
@@ -136,8 +136,8 @@ def segment(
     channel : int, optional
         Channel to binarize; required if there are several.
     progress : callable, optional
-        Called with the name of each step before it starts: "background", "binarize", "close and
-        open", "fill", "label", "split", "drop" and "measure"; steps that are not needed are left
+        Called with the name of each stage before it starts: "background", "binarize", "close and
+        open", "fill", "label", "split", "drop" and "measure"; stages that are not needed are left
         out. An exception that it raises ends the run.
 
     Returns
@@ -172,13 +172,13 @@ def segment(
     refuse_colors(source, channel_axis, stacked=stacked)
     pixels, channels = take_channel(source, channel_axis, channel)
     rank = as_pixels(pixels, stacked=stacked).ndim - stacked
-    steps = check_spacing(spacing, rank)
+    distances = check_spacing(spacing, rank)
     check_track(track, stacked)
-    scale: dict[str, Any] = {"spacing": None if spacing is None else steps, "unit": unit}
+    scale: dict[str, Any] = {"spacing": None if spacing is None else distances, "unit": unit}
     depth = depth_of(split, **scale)
     sizes = check_sizes(min_size, max_size, rank, **scale)
     radii = radii_in_pixels(pixels.ndim, background, closing, opening, stacked=stacked, **scale)
-    wanted = default_properties(rank, steps, stacked) if properties is None else properties
+    wanted = default_properties(rank, distances, stacked) if properties is None else properties
     names = list(check_names("properties", wanted))
     report = check_callable("progress", progress) or _ignore
     where, home = resolve(device, source), resolve("auto", source)
@@ -221,7 +221,7 @@ def segment(
         threshold=found,
         num=count,
         connectivity=hops,
-        spacing=steps,
+        spacing=distances,
         method=find_method(method).name,
         device=where,
         in_pixels=in_pixels(pixels.ndim, sigma, block_size, depth, *sizes, stacked=stacked, **scale)

@@ -76,8 +76,8 @@ def _ball(radii: Sequence[float], scale: float) -> NDArray[np.float64]:
     square = np.zeros((1,) * len(radii))
     for axis, radius in enumerate(radii):
         reach = ceil(radius)
-        steps = np.arange(-reach, reach + 1) * (largest / radius if radius else 0.0)
-        square = square + (steps**2).reshape([-1 if a == axis else 1 for a in range(len(radii))])
+        places = np.arange(-reach, reach + 1) * (largest / radius if radius else 0.0)
+        square = square + (places**2).reshape([-1 if a == axis else 1 for a in range(len(radii))])
     return np.where(
         square <= largest**2, scale * np.sqrt(np.maximum(largest**2 - square, 0)), np.inf
     )

@@ -1,4 +1,4 @@
-"""Checks of the arguments of `segment` and its steps."""
+"""Checks of the arguments of `segment` and its stages."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ def check_block(
     sides: Any = block_size
     if is_sequence(sides) and stacked and len(sides) == ndim:
         sides = sides[1:]
-    steps = None
+    distances = None
     if spacing is not None:
-        steps = per_axis("spacing", spacing, ndim, stacked=stacked)[stacked:]
-    found = list(length_in_pixels("block_size", sides, inner, spacing=steps, unit=unit))
+        distances = per_axis("spacing", spacing, ndim, stacked=stacked)[stacked:]
+    found = list(length_in_pixels("block_size", sides, inner, spacing=distances, unit=unit))
     for axis, side in enumerate(sides if is_sequence(sides) else [sides] * inner):
         if parse("block_size", side).is_physical:
             found[axis] = float(odd(found[axis]))

@@ -24,7 +24,7 @@ WHOLE = 2**15  # half pixels along an axis whose squared distances add up in 32 
 
 
 def measure_radii(
-    mask: NDArray[np.bool_], steps: Sequence[float]
+    mask: NDArray[np.bool_], distances: Sequence[float]
 ) -> tuple[NDArray[np.float64], float]:
     """Return for each pixel the radius of the largest disk (ball) around a point of it, as float64.
 
@@ -33,15 +33,15 @@ def measure_radii(
     0, or half a pixel if objects are too large for this, so that only pixel centers are measured.
     """
     if mask.size << mask.ndim <= FINE:
-        return _radii(mask, steps), 0.0
+        return _radii(mask, distances), 0.0
     from scipy.ndimage import distance_transform_edt
 
-    coarse: NDArray[np.float64] = distance_transform_edt(mask, sampling=steps)
-    halo = [int(coarse.max() / step) + 2 for step in steps]
+    coarse: NDArray[np.float64] = distance_transform_edt(mask, sampling=distances)
+    halo = [int(coarse.max() / distance) + 2 for distance in distances]
     side = int((FINE >> mask.ndim) ** (1 / mask.ndim))
     cores = [side - 2 * width for width in halo]
     if min(cores) * 4 < side:
-        return coarse, min(steps) / 2
+        return coarse, min(distances) / 2
     for begin in product(*map(range, [0] * mask.ndim, mask.shape, cores)):
         inner, outer, within = [], [], []
         for first, core, width in zip(begin, cores, halo, strict=True):
@@ -49,18 +49,18 @@ def measure_radii(
             inner.append(slice(first, first + core))
             outer.append(slice(low, first + core + width))
             within.append(slice(first - low, first - low + core))
-        coarse[tuple(inner)] = _radii(mask[tuple(outer)], steps)[tuple(within)]
+        coarse[tuple(inner)] = _radii(mask[tuple(outer)], distances)[tuple(within)]
     return coarse, 0.0
 
 
-def _radii(mask: NDArray[np.bool_], steps: Sequence[float]) -> NDArray[np.float64]:
+def _radii(mask: NDArray[np.bool_], distances: Sequence[float]) -> NDArray[np.float64]:
     """Measure the radii of a whole mask at once."""
     if mask.all():  # a block inside an object, whose radii are not used
         return np.zeros(mask.shape)
     for axis in range(mask.ndim):
         mask = mask.repeat(2, axis=axis)
-    whole = set(steps) == {1.0} and max(mask.shape) < WHOLE  # faster, and the same numbers
-    square = _squares(mask, None if whole else [step / 2 for step in steps])
+    whole = set(distances) == {1.0} and max(mask.shape) < WHOLE  # faster, and the same numbers
+    square = _squares(mask, None if whole else [distance / 2 for distance in distances])
     for axis in range(mask.ndim):
         even, odd = ((slice(None),) * axis + (slice(first, None, 2),) for first in (0, 1))
         square = np.maximum(square[even], square[odd])
@@ -68,19 +68,19 @@ def _radii(mask: NDArray[np.bool_], steps: Sequence[float]) -> NDArray[np.float6
     return radii
 
 
-def _squares(mask: NDArray[np.bool_], steps: Sequence[float] | None) -> NDArray[Any]:
-    """Return squared distances to the nearest background pixel; as int32 if `steps` is None.
+def _squares(mask: NDArray[np.bool_], distances: Sequence[float] | None) -> NDArray[Any]:
+    """Return squared distances to the nearest background pixel; as int32 if `distances` is None.
 
     SciPy computes distances from the same indices, but in larger arrays, which takes longer.
     """
     from scipy.ndimage import distance_transform_edt
 
     total: Any = 0
-    nearest = distance_transform_edt(mask, steps, return_distances=False, return_indices=True)
+    nearest = distance_transform_edt(mask, distances, return_distances=False, return_indices=True)
     for axis, place in enumerate(nearest):
         own = np.arange(mask.shape[axis], dtype=place.dtype)
         place -= own.reshape([-1 if a == axis else 1 for a in range(mask.ndim)])
-        away = place if steps is None else place * steps[axis]
+        away = place if distances is None else place * distances[axis]
         away *= away
         total = np.add(total, away, out=away)
     return np.asarray(total)
@@ -103,20 +103,20 @@ def find_seeds(
     radii: NDArray[np.float64],
     owners: NDArray[np.intp],
     tolerance: float,
-    steps: Sequence[float],
+    distances: Sequence[float],
     connectivity: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """Return the seeds of the parts of components, (..., C) int32, and which images have several.
 
     `radii`, (..., C), are those of images side by side along the last axis, whose components do not
     touch; `owners`, (C,) and ascending, is the image of each column. `tolerance` is by how much the
-    radius of an object must exceed that of its neck, in the unit of `steps`, the distances of
-    pixels.
+    radius of an object must exceed that of its neck, in the unit of `distances`, those of
+    neighboring pixels along the axes.
     """
     from scipy import ndimage
 
     neighbors = ndimage.generate_binary_structure(radii.ndim, connectivity)
-    search = _Search(radii, owners, tolerance, min(steps) / 2, neighbors)
+    search = _Search(radii, owners, tolerance, min(distances) / 2, neighbors)
     return search.seeds(), search.found > 1
 
 

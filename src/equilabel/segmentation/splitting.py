@@ -144,15 +144,15 @@ def split_components(
     properties of `shape_properties`. `tolerance` is in pixels along the axis of the smallest
     spacing. None means that nothing was split.
     """
-    steps = tuple(min(step / min(spacing), FLATTEST) for step in spacing)
-    if len(steps) < 2:
+    distances = tuple(min(each / min(spacing), FLATTEST) for each in spacing)
+    if len(distances) < 2:
         return None
-    chosen = np.flatnonzero(may_touch(counts, tolerance, steps))
+    chosen = np.flatnonzero(may_touch(counts, tolerance, distances))
     if not len(chosen):
         return None
     host = np.ascontiguousarray(fetch(labels))
     count = len(counts.labels)
-    for pieces in _parts_of(host, counts, chosen, tolerance, steps, connectivity):
+    for pieces in _parts_of(host, counts, chosen, tolerance, distances, connectivity):
         for target, parts in pieces:  # a component without a seed keeps its label
             np.add(parts, count, out=target, where=parts > 0)
         count += max((int(parts.max()) for _, parts in pieces), default=0)
@@ -167,7 +167,7 @@ def _parts_of(
     counts: Counts,
     chosen: NDArray[np.intp],
     tolerance: float,
-    steps: tuple[float, ...],
+    distances: tuple[float, ...],
     connectivity: int,
 ) -> Iterator[list[tuple[HostArray, NDArray[np.int32]]]]:
     """Yield lists of views of the image that hold components of several parts, with these parts.
@@ -183,7 +183,7 @@ def _parts_of(
     if work.sum() > CROPS * labels.size + OVERHEAD:
         for image in labels if stacked else [labels]:
             inside = numbers[np.isin(numbers, image)]
-            for parts in split_sprawling(image, inside, tolerance, steps, connectivity):
+            for parts in split_sprawling(image, inside, tolerance, distances, connectivity):
                 yield [(image, parts)]
         return
     at_end = ((counts.begins == 0) | (counts.ends == labels.shape))[chosen, stacked:].any(axis=1)
@@ -191,7 +191,7 @@ def _parts_of(
     views = [labels[tuple(map(slice, *span))] for span in spans]
     views = [view[0] for view in views] if stacked else views
     groups = arrange(map(Box, views, numbers.tolist(), at_end.tolist()))
-    tasks = [(group, tolerance, steps, connectivity) for group in groups]
+    tasks = [(group, tolerance, distances, connectivity) for group in groups]
     for group, found in zip(groups, each(split_montage, tasks), strict=True):
         pieces = zip(group, found, strict=True)
         yield [(box.view, parts) for box, parts in pieces if parts is not None]
@@ -235,17 +235,17 @@ def shape_properties(rank: int) -> tuple[str, ...]:
     )
 
 
-def may_touch(counts: Counts, tolerance: float, steps: Sequence[float]) -> NDArray[np.bool_]:
+def may_touch(counts: Counts, tolerance: float, distances: Sequence[float]) -> NDArray[np.bool_]:
     """Select components that may be several objects: (N,) array of bool.
 
     False if a component is too small to hold two objects and a neck, or is certainly convex.
-    `counts` are of the properties of `shape_properties`; `steps` are the distances of pixels.
+    `counts` are of the properties of `shape_properties`; `distances` are those of pixels.
     """
-    found = Measurement(counts, (1.0,) * len(steps))
+    found = Measurement(counts, (1.0,) * len(distances))
     sides = found.last - found.first
-    least = 2 * tolerance + min(steps)  # smallest width of an object, without rounding
+    least = 2 * tolerance + min(distances)  # smallest width of an object, without rounding
     at_border = (found.first == 0) | (found.last == found.sides)
-    room = (sides + 0.5) * steps >= np.where(at_border, least / 2, least)
+    room = (sides + 0.5) * distances >= np.where(at_border, least / 2, least)
     return np.asarray(room.all(axis=1) & ~_convex(found))
 
 
@@ -302,7 +302,7 @@ def arrange(boxes: Iterable[Box]) -> list[list[Box]]:
 
 
 def split_montage(
-    boxes: Sequence[Box], tolerance: float, steps: Sequence[float], connectivity: int
+    boxes: Sequence[Box], tolerance: float, distances: Sequence[float], connectivity: int
 ) -> list[NDArray[np.int32] | None]:
     """Split the components of a group of boxes; arguments as for `find_seeds`.
 
@@ -311,7 +311,7 @@ def split_montage(
     """
     if len(boxes) == 1:
         mask = boxes[0].view == boxes[0].label
-        return [split_component(mask, tolerance, steps, connectivity)]
+        return [split_component(mask, tolerance, distances, connectivity)]
     columns = [_columns(box) for box in boxes]
     sides = np.max([box.view.shape[:-1] for box in boxes], axis=0).tolist()
     mask = np.zeros((*sides, sum(columns)), np.bool_)
@@ -322,11 +322,11 @@ def split_montage(
     ]
     for box, window in zip(boxes, windows, strict=True):
         np.equal(box.view, box.label, out=mask[window])
-    radii, _ = measure_radii(mask, steps)
+    radii, _ = measure_radii(mask, distances)
     for box, window in zip(boxes, windows, strict=True):
         if box.cut:
-            radii[window] = measure_radii(mask[window], steps)[0]
-    seeds, several = find_seeds(radii, owners, tolerance, steps, connectivity)
+            radii[window] = measure_radii(mask[window], distances)[0]
+    seeds, several = find_seeds(radii, owners, tolerance, distances, connectivity)
     pieces: list[NDArray[np.int32] | None] = [None] * len(boxes)
     for number in np.flatnonzero(several).tolist():
         window = windows[number]
@@ -335,7 +335,7 @@ def split_montage(
 
 
 def split_component(
-    mask: NDArray[np.bool_], tolerance: float, steps: Sequence[float], connectivity: int
+    mask: NDArray[np.bool_], tolerance: float, distances: Sequence[float], connectivity: int
 ) -> NDArray[np.int32] | None:
     """Split a component at its necks; arguments as for `find_seeds`.
 
@@ -346,9 +346,9 @@ def split_component(
     """
     if mask.all():
         return None
-    radii, rounding = measure_radii(mask, steps)
+    radii, rounding = measure_radii(mask, distances)
     owners = np.zeros(mask.shape[-1], np.intp)
-    seeds, several = find_seeds(radii, owners, tolerance + rounding, steps, connectivity)
+    seeds, several = find_seeds(radii, owners, tolerance + rounding, distances, connectivity)
     return grow_seeds(seeds, radii, mask, connectivity) if several.any() else None
 
 
@@ -365,7 +365,7 @@ def split_sprawling(
     labels: HostArray,
     chosen: NDArray[np.int64],
     tolerance: float,
-    steps: Sequence[float],
+    distances: Sequence[float],
     connectivity: int,
 ) -> Iterator[NDArray[np.int32]]:
     """Yield the parts of the chosen labels, of all labels at once that do not touch each other.
@@ -377,7 +377,7 @@ def split_sprawling(
     count = int(colors.max(initial=0))
     colored = colors.astype(np.min_scalar_type(count))[labels]  # a copy: callers overwrite labels
     for color in range(1, count + 1):
-        parts = split_component(colored == color, tolerance, steps, connectivity)
+        parts = split_component(colored == color, tolerance, distances, connectivity)
         if parts is not None:
             yield parts
 

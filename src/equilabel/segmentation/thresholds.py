@@ -50,17 +50,17 @@ def count_integers(
             return np.pad(counts, (first - span[0], behind)), span[0], 1
         return counts, first, 1
     first, last = span or (int(pixels.min()), int(pixels.max()))
-    step = 1 if last - first < WIDEST else -(-(last - first + 1) // COARSE)
+    width = 1 if last - first < WIDEST else -(-(last - first + 1) // COARSE)
     xp = library(pixels)
-    counts = xp.zeros((last - first) // step + 1, dtype=np.int64)
+    counts = xp.zeros((last - first) // width + 1, dtype=np.int64)
     flat = _flat(pixels)
     for start in range(0, flat.size, PIECE):
         # The difference is right modulo 2^64, and less than 2^64.
         offset = flat[start : start + PIECE].astype(np.uint64) - np.uint64(first % 2**64)
-        if step > 1:
-            offset //= np.uint64(step)
+        if width > 1:
+            offset //= np.uint64(width)
         counts += xp.bincount(offset.astype(np.intp), minlength=counts.size)
-    return fetch(counts), first, step
+    return fetch(counts), first, width
 
 
 def count_floats(
@@ -205,7 +205,7 @@ def minimum(counts: Counts, values: HostArray) -> float:
 def li(counts: Counts, values: HostArray) -> float:
     """Return Li's threshold, which minimizes the cross entropy of an image and its class means.
 
-    The gray values are integers in steps of 1; the threshold is usually not a whole number.
+    The gray values are integers, 1 apart; the threshold is usually not a whole number.
     C. H. Li and P. K. S. Tam, Pattern Recognit. Lett. 19 (1998) 771-776.
     """
     offsets = values - values[0]
@@ -245,7 +245,7 @@ def li_of_floats(pixels: HostArray) -> float:
 def descend(start: float, tolerance: float, means: Callable[[float], tuple[float, float]]) -> float:
     """Iterate Li's threshold until it converges or repeats.
 
-    `start` is positive; a step not longer than `tolerance` is the last. `means` takes a threshold
+    `start` is positive; a change not larger than `tolerance` is the last. `means` takes a threshold
     and returns the mean of the pixels up to it and of those above it.
     """
     current, following, seen = -2 * tolerance, start, set()
@@ -271,9 +271,9 @@ CRITERIA: dict[str, Criterion] = {
 
 def _peaks(heights: NDArray[np.float32]) -> NDArray[np.intp]:
     """List the peaks of a histogram; the peak of a plateau is at its end."""
-    steps = np.diff(heights)
-    moves = np.flatnonzero(steps)
-    falls = steps[moves] < 0
+    changes = np.diff(heights)
+    moves = np.flatnonzero(changes)
+    falls = changes[moves] < 0
     return moves[falls & np.concatenate([[True], ~falls[:-1]])] if len(moves) else moves
 
 
@@ -313,25 +313,25 @@ def find_threshold(pixels: HostArray, method: str) -> tuple[float, bool]:
 
 
 def _find_in_integers(pixels: HostArray, method: str) -> tuple[float, bool]:
-    counts, first, step = count_integers(pixels)
-    if len(counts) == 1 and step == 1:
+    counts, first, width = count_integers(pixels)
+    if len(counts) == 1 and width == 1:
         return first, True
     if method == "mean":
         if pixels.dtype.itemsize > 2:
             return float(np.mean(pixels)), False
         total = int(np.dot(counts, np.arange(len(counts)))) + first * pixels.size
         return total / pixels.size, False
-    return level_of_integers(counts, first, step, method), False
+    return level_of_integers(counts, first, width, method), False
 
 
-def level_of_integers(counts: NDArray[np.int64], first: int, step: int, method: str) -> float:
+def level_of_integers(counts: NDArray[np.int64], first: int, width: int, method: str) -> float:
     """Return the threshold of integers from the histogram of `count_integers`."""
     criterion = CRITERIA[method]
-    last = first + (len(counts) - 1) * step
-    if step == 1 and first >= -EXACT and last <= EXACT:
+    last = first + (len(counts) - 1) * width
+    if width == 1 and first >= -EXACT and last <= EXACT:
         return criterion(counts, np.arange(first, last + 1))
     level = math.floor(criterion(counts, np.arange(len(counts))))
-    return first + (level + 1) * step - 1
+    return first + (level + 1) * width - 1
 
 
 def _find_in_floats(pixels: HostArray, method: str) -> tuple[float, bool]:

@@ -83,8 +83,10 @@ def _places(plane: HostArray) -> list[Place]:
     """Return the place of each object in a coarse map, the largest objects first."""
     from scipy.ndimage import distance_transform_edt
 
-    step = -(-max(plane.shape) // COARSE)
-    coarse = np.pad(plane[::step, ::step], 1, mode="edge")  # the border of a picture is not an edge
+    stride = -(-max(plane.shape) // COARSE)
+    coarse = np.pad(
+        plane[::stride, ::stride], 1, mode="edge"
+    )  # the border of a picture is not an edge
     inside = coarse != 0
     inside[1:] &= coarse[1:] == coarse[:-1]
     inside[:, 1:] &= coarse[:, 1:] == coarse[:, :-1]
@@ -99,6 +101,11 @@ def _places(plane: HostArray) -> list[Place]:
     last = order[np.flatnonzero(np.diff(labels[order], append=-1))]
     largest = last[np.lexsort((labels[last], -reaches[last]))][:MOST]
     return [
-        Place(int(labels[k]), int(rows[k]) * step, int(columns[k]) * step, float(reaches[k]) * step)
+        Place(
+            int(labels[k]),
+            int(rows[k]) * stride,
+            int(columns[k]) * stride,
+            float(reaches[k]) * stride,
+        )
         for k in largest
     ]

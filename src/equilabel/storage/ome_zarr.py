@@ -124,15 +124,17 @@ def _described(path: Path, scales: dict[str, Any], version: str) -> ZarrImage:
         for each in scales["datasets"]
     )
     scale = levels[0].scale
-    pairs = {name: (axis, step) for name, axis, step in zip(names, axes, scale, strict=True)}
+    pairs = {
+        name: (axis, distance) for name, axis, distance in zip(names, axes, scale, strict=True)
+    }
     lengths = _known({name: pair for name, pair in pairs.items() if name in "ZYX"})
-    spacing = {name: step for name, (_, step) in lengths.items() if positive(step)}
+    spacing = {name: distance for name, (_, distance) in lengths.items() if positive(distance)}
     unit, notes = "", tuple[str, ...]()
     if any(_unit(axis) for axis, _ in lengths.values()):
-        sizes = {name: (step, _unit(axis)) for name, (axis, step) in lengths.items()}
+        sizes = {name: (distance, _unit(axis)) for name, (axis, distance) in lengths.items()}
         spacing, unit, notes = calibrate(sizes)
-    axis, step = pairs.get("T", ({}, 0))
-    interval = seconds(step, str(axis.get("unit", "?"))) if isinstance(axis, dict) else None
+    axis, distance = pairs.get("T", ({}, 0))
+    interval = seconds(distance, str(axis.get("unit", "?"))) if isinstance(axis, dict) else None
     told = tuple(str(axis.get("unit", "")) if isinstance(axis, dict) else "" for axis in axes)
     more: Any = {"interval": interval, "levels": levels, "units": told, "notes": notes}
     return ZarrImage(inner, path, "".join(names), spacing, unit, version, **more)

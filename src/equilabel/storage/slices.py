@@ -82,21 +82,21 @@ def _refuse_shared(names: Sequence[str], columns: Sequence[tuple[int, ...]]) -> 
     _refuse(rule, f"{same[0]!r} and {same[1]!r}", STACKS)
 
 
-def _steps(numbers: Sequence[int]) -> list[int]:
+def _rises(numbers: Sequence[int]) -> list[int]:
     return [after - before for before, after in pairwise(sorted(numbers))]
 
 
 def _regularity(numbers: Sequence[int]) -> int:
-    """Return how often the most frequent step occurs."""
-    return max(Counter(_steps(numbers)).values(), default=0)
+    """Return how often the most frequent rise occurs."""
+    return max(Counter(_rises(numbers)).values(), default=0)
 
 
 def _gaps(ordered: Sequence[tuple[int, str]]) -> tuple[str, ...]:
-    """Return a note about unusual steps."""
-    steps = _steps([number for number, _ in ordered])
-    count = Counter(steps)
-    usual = min(count, key=lambda step: (-count[step], step), default=1)
-    places = [k for k, step in enumerate(steps) if step != usual]
+    """Return a note about unusual rises."""
+    rises = _rises([number for number, _ in ordered])
+    count = Counter(rises)
+    usual = min(count, key=lambda rise: (-count[rise], rise), default=1)
+    places = [k for k, rise in enumerate(rises) if rise != usual]
     if not places:
         return ()
     first, second = ordered[places[0]][1], ordered[places[0] + 1][1]

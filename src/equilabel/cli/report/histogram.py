@@ -6,7 +6,7 @@ import math
 from html import escape
 from typing import TYPE_CHECKING
 
-from equilabel.cli.sizes import STEPS
+from equilabel.cli.sizes import BINS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ MOST_TICKS = 6
 def histogram(counts: Mapping[int, int], unit: str) -> str:
     """Return a histogram with its axis and a sentence about it.
 
-    `counts` are numbers of objects by step (see `count_sizes`), not empty; `unit` is that of sizes.
+    `counts` are numbers of objects by bin (see `count_sizes`), not empty; `unit` is that of sizes.
     """
     low, high = min(counts), max(counts) + 1
     most = max(counts.values())
@@ -45,7 +45,7 @@ def histogram(counts: Mapping[int, int], unit: str) -> str:
 
 
 def sparkline(counts: Mapping[int, int], low: int, high: int) -> str:
-    """Return a small histogram without an axis; `low` and `high` are the steps for all images."""
+    """Return a small histogram without an axis, from the bin `low` to `high` of all images."""
     width, height = SMALL
     most, scale = max(counts.values()), width / (high - low + 1)
     path = "".join(
@@ -58,9 +58,9 @@ def sparkline(counts: Mapping[int, int], low: int, high: int) -> str:
 def _ticks(low: int, high: int, scale: float) -> list[tuple[float, str, str]]:
     """Return positions, texts and anchors of ticks: powers of ten, or both ends."""
     decades = range(
-        math.ceil(low / STEPS * math.log10(2)), math.floor(high / STEPS * math.log10(2)) + 1
+        math.ceil(low / BINS * math.log10(2)), math.floor(high / BINS * math.log10(2)) + 1
     )
-    places = [(STEPS * k / math.log10(2), 10.0**k) for k in decades]
+    places = [(BINS * k / math.log10(2), 10.0**k) for k in decades]
     if len(places) < 2:
         ends = ((low, "start"), (high, "end"))
         return [((k - low) * scale, _size(k), anchor) for k, anchor in ends]
@@ -69,15 +69,15 @@ def _ticks(low: int, high: int, scale: float) -> list[tuple[float, str, str]]:
 
 
 def _median(counts: Mapping[int, int]) -> int:
-    """Return the end of the step that contains the median."""
+    """Return the end of the bin that contains the median."""
     half, seen = sum(counts.values()) / 2, 0
-    for step, count in sorted(counts.items()):
+    for number, count in sorted(counts.items()):
         seen += count
         if seen >= half:
-            return step + 1
+            return number + 1
     return max(counts) + 1
 
 
-def _size(step: int) -> str:
-    value: float = 2 ** (step / STEPS)
+def _size(number: int) -> str:
+    value: float = 2 ** (number / BINS)
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

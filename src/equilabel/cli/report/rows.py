@@ -66,8 +66,8 @@ def rows(records: Sequence[Record], names: Sequence[str], out: Path) -> Iterator
         text = name if name in UNSORTED else f'<button type="button">{name}</button>'
         yield f"<th{kind}>{text}</th>"
     yield "</tr></thead>\n<tbody>\n"
-    steps = [int(step) for each in records for step in each.sizes.get("counts", {})]
-    low, high = min(steps, default=0), max(steps, default=0)
+    bins = [int(k) for each in records for k in each.sizes.get("counts", {})]
+    low, high = min(bins, default=0), max(bins, default=0)
     found = [places(each, name) for each, name in zip(records, names, strict=True)]
     pictures = thumbnails([one.get("overlay") for one in found], out)
     for each, files, picture in zip(records, found, pictures, strict=True):
@@ -102,7 +102,7 @@ def _folder(records: Sequence[Record]) -> str:
 def _row(
     record: Record, files: Mapping[str, str], picture: str, low: int, high: int, folder: str
 ) -> str:
-    counts = {int(step): n for step, n in record.sizes.get("counts", {}).items()}
+    counts = {int(k): n for k, n in record.sizes.get("counts", {}).items()}
     mean, text = _mean(record)
     name = record.file.removeprefix(f"{folder}/") if folder else record.file
     pixels = 1

@@ -8,7 +8,7 @@ from qtpy.QtWidgets import QLabel
 
 from equilabel.storage.features import find_objects, labels_of
 from equilabel.widget.logic.features import find_kept, keep_objects
-from equilabel.widget.logic.runs import KEY
+from equilabel.widget.logic.outcomes import KEY
 from equilabel.widget.logic.scripts import with_filter
 from equilabel.widget.logic.sources import Source, check_memory
 from equilabel.widget.napari_types import Layer, Viewer

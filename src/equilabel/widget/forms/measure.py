@@ -6,7 +6,7 @@ from qtpy.QtWidgets import QLabel
 
 from equilabel.widget.logic.choices import offered
 from equilabel.widget.logic.objects import count_objects
-from equilabel.widget.logic.runs import Outcome, measure_source
+from equilabel.widget.logic.outcomes import Outcome, measure_source
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.warming import warm_up_measuring
 from equilabel.widget.napari_types import Layer, Viewer

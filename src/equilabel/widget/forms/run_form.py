@@ -23,7 +23,7 @@ from equilabel.widget.viewer.tasks import LatestResult, Task
 from .layout import column, side_by_side
 from .results import ResultsPanel
 
-FINE = 100  # steps of the progress bar for each step of a run
+FINE = 100  # steps of the progress bar for each stage of a run
 
 
 class RunForm(QWidget):
@@ -40,7 +40,7 @@ class RunForm(QWidget):
         self._warm: Any = ()  # kind of layer for which functions were compiled
         self.task: Task | None = None
         self.result: Any = None
-        self._words = "starting"  # text for the current step
+        self._words = "starting"  # text for the current stage
         self._joined = False  # whether it has searched for another form to share tabs with
         self.fields, self.results = fields, ResultsPanel(viewer)
         self.run_button = QPushButton(title, toolTip="Run on the whole layer, all of its axes.")
@@ -79,19 +79,19 @@ class RunForm(QWidget):
     def running(self) -> bool:
         return self.task is not None and self.task.running
 
-    def begin(self, title: str, work: Callable[..., Any], steps: Sequence[str]) -> None:
+    def begin(self, title: str, work: Callable[..., Any], stages: Sequence[str]) -> None:
         """Start a run, unless one is running."""
         if self.running:
             return
-        self.task = task = Task(title, work, steps)
-        task.stepped.connect(self._step)
+        self.task = task = Task(title, work, stages)
+        task.advanced.connect(self._advance)
         task.compiling.connect(self._say)
         task.done.connect(self._finish)
         task.failed.connect(self._fail)
         task.cancelled.connect(self._stop)
         self.run_button.setEnabled(False)
         self.cancel_button.setEnabled(True)
-        self.progress.setRange(0, FINE * len(steps))
+        self.progress.setRange(0, FINE * len(stages))
         task.start()
 
     def cancel(self) -> None:
@@ -135,13 +135,13 @@ class RunForm(QWidget):
         self._warm_up.cancel()
         self.results.filter.cancel()
 
-    def _step(self, words: str, count: float) -> None:
+    def _advance(self, words: str, count: float) -> None:
         self.progress.setValue(int(FINE * count))
         self._words = words
         self._say("")
 
     def _say(self, compiling: str) -> None:
-        """Show what is being compiled, or the current step."""
+        """Show what is being compiled, or the current stage."""
         if self.running:
             words = compiling or self._words
             self.message.setText(f"{words[0].upper()}{words[1:]} ...")

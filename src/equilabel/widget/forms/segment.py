@@ -8,7 +8,7 @@ from typing import Any
 from qtpy.QtWidgets import QFileDialog
 
 from equilabel.widget.logic import large
-from equilabel.widget.logic.runs import Outcome, segment_source
+from equilabel.widget.logic.outcomes import Outcome, segment_source
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.warming import warm_up_segmenting
 from equilabel.widget.napari_types import Event, Layer, Viewer
@@ -21,7 +21,7 @@ from .run_form import RunForm
 from .segment_fields import SegmentFields
 
 FOLLOWED = ("data", "scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
-STEPS = (
+STAGES = (
     *("read", "background", "binarize", "close and open", "fill"),
     *("label", "split", "drop", "measure"),
 )
@@ -107,14 +107,14 @@ class SegmentForm(RunForm):
         self._pixels = source.data
         title = f"objects of {source.name!r}"
         if not (size := large.explain_size(source, choices)):
-            self.begin(title, lambda report: segment_source(source, choices, report), STEPS)
+            self.begin(title, lambda report: segment_source(source, choices, report), STAGES)
             return
         if problem := large.explain_refusal(source, choices, size):
             raise ValueError(problem)
         wanted, place = self._ask_where(source, size)
         if wanted:
             work = partial(large.segment_large, source, choices, place)
-            self.begin(title, work, large.STEPS)
+            self.begin(title, work, large.STAGES)
 
     def _explain_no_image(self) -> str:
         others = layers.labels(self._viewer)

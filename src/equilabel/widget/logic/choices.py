@@ -46,14 +46,16 @@ class Choices(SegmentOptions):
     block_size: float | str = 51
 
     def prepare(
-        self, source: Source, pixels: HostArray, axes: Iterable[int], step: int = 1
+        self, source: Source, pixels: HostArray, axes: Iterable[int], stride: int = 1
     ) -> HostArray:
         """Subtract the background and smooth, as a run does, in pixels along some axes of a layer.
 
-        Every `step`-th pixel along each axis is given. Only axes of space are smoothed.
+        Every `stride`-th pixel along each axis is given. Only axes of space are smoothed.
         """
         axes = list(axes)
-        radii, widths = (self.lengths(source, name, axes, step) for name in ("background", "sigma"))
+        radii, widths = (
+            self.lengths(source, name, axes, stride) for name in ("background", "sigma")
+        )
         widest = max(self.widths(source, "background").values())
         if max(radii) >= 1 or 0 < widest < 1:
             radius = radii if widest >= 1 else widest  # less than a pixel is an error, as in a run
@@ -99,10 +101,12 @@ class Choices(SegmentOptions):
             widths = tuple(map(odd, widths))
         return dict(zip(source.arrangement.space, widths, strict=True))
 
-    def lengths(self, source: Source, name: str, axes: Iterable[int], step: int = 1) -> list[float]:
-        """Return one of the lengths along some axes of a layer, in steps; 0 except for space."""
+    def lengths(
+        self, source: Source, name: str, axes: Iterable[int], stride: int = 1
+    ) -> list[float]:
+        """Return one of the lengths along some axes of a layer, in strides; 0 except for space."""
         widths = self.widths(source, name)
-        return [widths.get(axis, 0.0) / step for axis in axes]
+        return [widths.get(axis, 0.0) / stride for axis in axes]
 
 
 def question_smoothing(source: Source, choices: Choices) -> str:

@@ -88,16 +88,16 @@ def estimate_threshold(plane: Plane) -> Estimate:
     source, choices = plane.source, plane.choices
     filtered = bool(choices.sigma or choices.background)
     if source.lazy:
-        pixels, exact, axes, step = plane.read(), False, plane.axes, plane.step
+        pixels, exact, axes, stride = plane.read(), False, plane.axes, plane.stride
     else:
         pixels, exact = _take(source, choices, filtered)
-        axes, step = list(range(len(source.shape))), 1
+        axes, stride = list(range(len(source.shape))), 1
     shown = pixels
     found: Any = None
     method: Any = choices.threshold
     try:
         if filtered:
-            pixels = choices.prepare(source, pixels, axes, step)
+            pixels = choices.prepare(source, pixels, axes, stride)
             shown = pixels if choices.background else shown
         if isinstance(choices.threshold, str) and method != "local":
             _, found = equilabel.binarize(pixels, method, return_threshold=True)

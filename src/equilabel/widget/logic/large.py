@@ -21,12 +21,13 @@ from equilabel.storage.ome_zarr import is_zarr
 
 from . import sources
 from .choices import Choices
-from .runs import NO_OBJECTS, Outcome, describe_segmentation
+from .outcomes import NO_OBJECTS, Outcome, describe_segmentation
 
 HYSTERESIS, HOLES = (
-    tuple(f"{of}: {step}" for step in ("label", "merge", "write")) for of in ("hysteresis", "holes")
+    tuple(f"{of}: {stage}" for stage in ("label", "merge", "write"))
+    for of in ("hysteresis", "holes")
 )
-STEPS = (
+STAGES = (
     *("histogram", "threshold", *HYSTERESIS, "mask: write", *HOLES),
     *("label", "merge", "write", "shrink"),
 )
@@ -88,7 +89,7 @@ def segment_large(
 
     A cancelled run is resumed if it has the same `place`; without a place, a temporary folder is
     used, which is removed with its layer or when napari ends. `report` is called with the name of a
-    step, the blocks done and the number of blocks; an exception that it raises ends the run.
+    stage, the blocks done and the number of blocks; an exception that it raises ends the run.
     """
     started = perf_counter()
     arguments = _arguments(source, choices)

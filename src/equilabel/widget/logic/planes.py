@@ -30,15 +30,15 @@ class Plane(NamedTuple):
         return sorted(self.displayed)
 
     @property
-    def step(self) -> int:
-        """Every `step`-th pixel is used: 1 unless the plane is very large."""
+    def stride(self) -> int:
+        """Every `stride`-th pixel is used: 1 unless the plane is very large."""
         size = math.prod(self.source.shape[axis] for axis in self.displayed)
         return math.isqrt(size // (LARGEST + 1)) + 1
 
     @property
     def splits(self) -> bool:
         """Whether objects are split: not on very large planes."""
-        sides = (-(-self.source.shape[axis] // self.step) for axis in self.displayed)
+        sides = (-(-self.source.shape[axis] // self.stride) for axis in self.displayed)
         return self.choices.split is not False and math.prod(sides) <= LARGEST_SPLIT
 
     @property
@@ -56,7 +56,7 @@ class Plane(NamedTuple):
         index: list[Any] = []
         for axis, length in enumerate(source.shape):
             if axis in self.displayed:
-                index.append(slice(None, None, self.step))
+                index.append(slice(None, None, self.stride))
             elif source.roles[axis] == "channel":
                 index.append(min(choices.channel, length - 1))
             else:
@@ -69,7 +69,7 @@ class Plane(NamedTuple):
 
         A displayed axis of time is not smoothed.
         """
-        return self.choices.prepare(self.source, pixels, self.axes, self.step)
+        return self.choices.prepare(self.source, pixels, self.axes, self.stride)
 
     def find_objects(
         self, pixels: HostArray, threshold: float | tuple[float, float] | None
@@ -79,7 +79,7 @@ class Plane(NamedTuple):
         The threshold is that of the image; None if it is local. Objects of a volume are not dropped
         by size.
         """
-        source, choices, step = self.source, self.choices, self.step
+        source, choices, stride = self.source, self.choices, self.stride
         if threshold is None and choices.threshold != "local":
             return np.zeros(pixels.shape, np.int32)
         spacing, unit = source.pixel_size
@@ -89,22 +89,24 @@ class Plane(NamedTuple):
             size = size_in_pixels("min_size", choices.min_size, 2, spacing=spacing, unit=unit)
         options: dict[str, Any] = {
             "threshold": threshold,
-            "closing": choices.lengths(source, "closing", self.axes, step),
-            "opening": choices.lengths(source, "opening", self.axes, step),
+            "closing": choices.lengths(source, "closing", self.axes, stride),
+            "opening": choices.lengths(source, "opening", self.axes, stride),
             "connectivity": choices.connectivity and min(choices.connectivity, 2),
-            "min_size": math.ceil(size / step**2),
+            "min_size": math.ceil(size / stride**2),
             **{name: getattr(choices, name) for name in ("dark", "fill_holes", "exclude_border")},
         }
         if threshold is None:
             sides = choices.widths(source, "block_size")
             whole = (int(sides.get(axis, 1)) for axis in self.axes)
-            block = tuple(max(min(3, side), side // step | 1) for side in whole)
+            block = tuple(max(min(3, side), side // stride | 1) for side in whole)
             options |= {"threshold": "local", "block_size": block, "offset": choices.offset}
         if self.splits:
             finest = min(spacing)
-            steps = [along.get(axis, finest) for axis in self.axes]
-            depth = max(choices.widths(source, "split").values()) * finest / (min(steps) * step)
-            options |= {"split": depth, "spacing": steps}
+            distances = [along.get(axis, finest) for axis in self.axes]
+            depth = (
+                max(choices.widths(source, "split").values()) * finest / (min(distances) * stride)
+            )
+            options |= {"split": depth, "spacing": distances}
         return equilabel.segment(pixels, properties=("label",), **options).labels
 
     def describe(self) -> str:
@@ -115,7 +117,7 @@ class Plane(NamedTuple):
         border = (choices.fill_holes, choices.exclude_border)
         wide_threshold = choices.threshold == "local" or isinstance(choices.threshold, tuple)
         remarks = {
-            f"one pixel in {self.step} of a very large image": self.step > 1,
+            f"one pixel in {self.stride} of a very large image": self.stride > 1,
             "objects before they are split": choices.split is not False and not self.splits,
             "objects of any size": alone and choices.min_size,
             "this plane alone, without its neighbors": alone

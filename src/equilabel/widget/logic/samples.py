@@ -16,13 +16,13 @@ def as_layers(key: str, **options: Any) -> list[tuple[Any, dict[str, Any], str]]
         pixels = pixels.view("u1")
         options = {"contrast_limits": (0, 1), **options}
     time = (sample.interval or 1.0, "second" if sample.interval else "pixel")
-    steps = [
+    distances = [
         time if axis == "T" else (float(sample.spacing.get(axis, 1.0)), _UNITS[sample.unit])
         for axis in sample.axes
     ]
     options = {
-        "scale": [step for step, _ in steps],
-        "units": [unit for _, unit in steps],
+        "scale": [distance for distance, _ in distances],
+        "units": [unit for _, unit in distances],
         "axis_labels": [axis.lower() for axis in sample.axes],
         "metadata": {"description": sample.description},
         **options,

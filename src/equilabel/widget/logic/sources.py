@@ -93,22 +93,22 @@ class Source:
         cannot be converted.
         """
         axes = self.arrangement.space
-        steps = [abs(float(self.transform["scale"][axis])) for axis in axes]
+        distances = [abs(float(self.transform["scale"][axis])) for axis in axes]
         units = [self.transform["units"][axis] for axis in axes]
         try:
             factors = [float((1 * each).to(units[-1]).magnitude) for each in units]
         except Exception:  # pint, a dependency of napari, has its own errors
-            return tuple(steps), ""
-        steps = [float(np.round(a * b, 12)) for a, b in zip(steps, factors, strict=True)]
+            return tuple(distances), ""
+        distances = [float(np.round(a * b, 12)) for a, b in zip(distances, factors, strict=True)]
         word = f"{units[-1]:~P}".replace("\N{GREEK SMALL LETTER MU}", "\N{MICRO SIGN}")
-        return tuple(steps), "" if word in ("pixel", "px", "") else word
+        return tuple(distances), "" if word in ("pixel", "px", "") else word
 
     def doubt_pixel_size(self) -> str:
         """Return a warning if pixels are implausibly large or small; else ""."""
-        steps, unit = self.pixel_size
+        distances, unit = self.pixel_size
         names = name_axes(self.roles, self.transform.get("axis_labels", ()))
         along = [names[axis] for axis in self.arrangement.space]
-        doubtful = doubt(dict(zip(along, steps, strict=True)), unit)
+        doubtful = doubt(dict(zip(along, distances, strict=True)), unit)
         return doubtful and f"{doubtful}: set scale and units of the layer if that is wrong."
 
     @property

@@ -10,8 +10,8 @@ from equilabel.array_types import HostArray
 from equilabel.segmentation.outlines import outline
 
 from .choices import Choices
+from .outcomes import measure_source, segment_source
 from .planes import Plane
-from .runs import measure_source, segment_source
 from .sources import Source
 
 SIDE = 16
@@ -27,7 +27,7 @@ def warm_up_segmenting(source: Source | None, choices: Choices) -> None:
         rank = len(tiny.shape)
         plane = Plane(tiny, choices, (0,) * rank, (rank - 2, rank - 1))
         level = None if choices.threshold == "local" else 1.0
-        outline(plane.find_objects(plane.prepare(plane.read()), level))  # the steps of the preview
+        outline(plane.find_objects(plane.prepare(plane.read()), level))  # the stages of the preview
         segment_source(tiny, choices, lambda _: None)
 
 

@@ -39,8 +39,8 @@ def go_to(viewer: Viewer, layer: Layer, low: Sequence[int], high: Sequence[int])
     if len(shown) == 2 and beyond[shown].any():
         eye = viewer.scene.camera
         if np.allclose(layer.rotate, np.eye(layer.ndim)):
-            step = beyond + AROUND * np.sign(beyond)
-            moved = np.subtract(layer.data_to_world(step), layer.data_to_world(0 * step))
+            shift = beyond + AROUND * np.sign(beyond)
+            moved = np.subtract(layer.data_to_world(shift), layer.data_to_world(0 * shift))
             middle[shown] = eye.center[-2:] + moved[shown]
         eye.center = (eye.center[0], *map(float, middle[shown]))
 

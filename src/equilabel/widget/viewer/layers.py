@@ -13,11 +13,11 @@ from napari.utils.colormaps import (
 
 from equilabel.array_types import HostArray
 from equilabel.widget.logic.features import merge_measurements, own_columns
-from equilabel.widget.logic.runs import KEY, Outcome
+from equilabel.widget.logic.outcomes import KEY, Outcome
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Event, Layer, Viewer
 
-STEPS = 254  # colors of a scale; with missing values and background they fit into 8 bits
+COLORS = 254  # colors of a scale; with missing values and background they fit into 8 bits
 MISSING = (0.5, 0.5, 0.5, 0.35)
 CLEAR = (0.0, 0.0, 0.0, 0.0)
 
@@ -127,7 +127,7 @@ def show_measurements(layer: Layer, outcome: Outcome) -> None:
 
 def make_scale(name: str) -> Colormap:
     """Make a scale of few colors from a colormap of napari; missing values are gray."""
-    colors = ensure_colormap(name).map(np.linspace(0, 1, STEPS))
+    colors = ensure_colormap(name).map(np.linspace(0, 1, COLORS))
     return Colormap(colors, name=name, interpolation="zero", nan_color=MISSING)
 
 

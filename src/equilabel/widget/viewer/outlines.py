@@ -12,8 +12,8 @@ from napari.utils.transforms import Affine
 
 from equilabel.array_types import Array, HostArray
 from equilabel.segmentation.outlines import Outlines, outline
+from equilabel.widget.logic.outcomes import KEY
 from equilabel.widget.logic.planes import Plane
-from equilabel.widget.logic.runs import KEY
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Layer, Viewer
 
@@ -98,7 +98,7 @@ class SelectedObjects(Overlay):
             self.remove()
             return
         source, viewer = Source.of(labels), self._viewer
-        half = min(abs(float(step)) for step in labels.scale) / 2  # for two screen points
+        half = min(abs(float(distance)) for distance in labels.scale) / 2  # for two screen points
         data = Outlines(source.data, chosen, lambda: line_width(viewer.scene.camera.zoom * half, 5))
         self.put(data, source.transform)
 
@@ -122,7 +122,7 @@ class Preview(Overlay):
 
         `threshold` is used instead of that of the choices; None means a local threshold.
         """
-        pixel = min(abs(layer.scale[axis]) for axis in plane.displayed) * plane.step
+        pixel = min(abs(layer.scale[axis]) for axis in plane.displayed) * plane.stride
         width = line_width(self._viewer.scene.camera.zoom * pixel, WIDEST)
 
         def find() -> Drawing:
@@ -146,8 +146,8 @@ class Preview(Overlay):
         transform = Source.of(layer).transform
         transform["scale"] = np.array(layer.scale, float)
         for axis, length in zip(plane.axes, code.shape, strict=True):
-            shape[axis], offset[axis] = length, (plane.step - 1) / 2
-            transform["scale"][axis] *= plane.step
+            shape[axis], offset[axis] = length, (plane.stride - 1) / 2
+            transform["scale"][axis] *= plane.stride
         linear = Affine(scale=layer.scale, rotate=layer.rotate, shear=layer.shear).linear_matrix
         transform["translate"] = np.asarray(layer.translate) + linear @ offset
         self.put(code.reshape(shape), transform)

@@ -1,4 +1,4 @@
-"""Tasks in threads that can be cancelled; napari shows those with steps in its activity dock."""
+"""Tasks in threads that can be cancelled; napari shows those with stages in its activity dock."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
@@ -8,7 +8,7 @@ from typing import Any
 from napari.qt.threading import FunctionWorker, create_worker
 from qtpy.QtCore import QObject, Signal
 
-from equilabel.descriptions import STEPS
+from equilabel.descriptions import STAGES
 from equilabel.devices import compiling
 from equilabel.devices.threads import interruptible
 from equilabel.widget.logic.messages import explain
@@ -41,20 +41,20 @@ class _Reporter(QObject):
 class Task(QObject):
     """A function that runs in a thread, and ends before its next piece of work if it is cancelled.
 
-    The function is called with another one, `report`, which it calls with the name of each step
+    The function is called with another one, `report`, which it calls with the name of each stage
     and, if it works block by block, with the blocks done and the number of blocks.
     """
 
-    stepped = Signal(str, float)  # the current step, and how many steps are done
+    advanced = Signal(str, float)  # the current stage, and how many stages are done
     compiling = Signal(str)  # the function that is being compiled; "" when it is done
     done = Signal(object)  # the result
     failed = Signal(str)  # the error message
     cancelled = Signal()
 
-    def __init__(self, title: str, work: Callable[..., Any], steps: Sequence[str] = ()) -> None:
+    def __init__(self, title: str, work: Callable[..., Any], stages: Sequence[str] = ()) -> None:
         super().__init__()
         self.running = False
-        self._steps, self._stop = list(steps), Event()
+        self._stages, self._stop = list(stages), Event()
         self._worker = self._make_worker(title, work)
         self._worker.returned.connect(self._end)
 
@@ -64,16 +64,16 @@ class Task(QObject):
         When the task is cancelled, `report` and the kernels raise CancelledError.
         """
         stop, reporter = self._stop, _Reporter()
-        reporter.begun.connect(self._step)
+        reporter.begun.connect(self._advance)
         reporter.compiling.connect(self.compiling)
 
         def check() -> None:
             if stop.is_set() or worker.abort_requested:
                 raise CancelledError
 
-        def report(step: str, done: int = 0, total: int = 0) -> None:
+        def report(stage: str, done: int = 0, total: int = 0) -> None:
             check()
-            reporter.begun.emit(step, done, total)
+            reporter.begun.emit(stage, done, total)
 
         def tell(number: int, busy: bool) -> None:
             reporter.compiling.emit(compiling.describe(number) if busy else "")
@@ -88,7 +88,7 @@ class Task(QObject):
                 return "failed", explain(error)
 
         attempt.__qualname__ = title  # shown by napari if it is closed during the task
-        progress = {"desc": title} if self._steps else False
+        progress = {"desc": title} if self._stages else False
         worker = create_worker(attempt, _progress=progress, _worker_class=_Worker)
         return worker
 
@@ -103,15 +103,15 @@ class Task(QObject):
             self._stop.set()
             self.cancelled.emit()
 
-    def _step(self, step: str, done: int, total: int) -> None:
+    def _advance(self, stage: str, done: int, total: int) -> None:
         if not self.running:
             return
-        count: float = self._steps.index(step) if step in self._steps else 0
-        words = STEPS.get(step, step)
+        count: float = self._stages.index(stage) if stage in self._stages else 0
+        words = STAGES.get(stage, stage)
         if total:
             count += done / total
             words += f", {done} of {total}"
-        self.stepped.emit(words, count)
+        self.advanced.emit(words, count)
 
     def _end(self, answer: tuple[str, Any]) -> None:
         if not self.running:

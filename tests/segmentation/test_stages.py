@@ -1,4 +1,4 @@
-"""Background, closing, opening and tracks: beside scikit-image, and as steps of `segment`."""
+"""Background, closing, opening and tracks: beside scikit-image, and as stages of `segment`."""
 
 from pathlib import Path
 
@@ -219,14 +219,14 @@ def test_a_background_is_subtracted_from_each_frame_by_itself():
     assert both.in_pixels["background"] == (9, 9)
 
 
-def test_steps_follow_one_another_as_the_guide_says():
+def test_stages_follow_one_another_as_the_guide_says():
     """Background, smoothing, threshold, closing, opening, holes, labels."""
     image = np.random.default_rng(3).random((80, 90)) * 50 + uneven("f8")[:1]
     image[20:50, 30:70] += 60
-    steps = []
+    stages = []
     found = segment(
         image, threshold=30, background=30, sigma=1, closing=2.5, opening=2, fill_holes=True,
-        progress=steps.append,
+        progress=stages.append,
     )  # fmt: skip
     from scipy.ndimage import binary_fill_holes
 
@@ -235,7 +235,7 @@ def test_steps_follow_one_another_as_the_guide_says():
     mask = smooth(subtract_background(image, (30, 30)), 1) > 30
     mask = open_mask(close_mask(mask, (2.5, 2.5)), (2, 2))
     np.testing.assert_array_equal(found.labels, label(binary_fill_holes(mask)))
-    assert steps == ["background", "binarize", "close and open", "fill", "label", "measure"]
+    assert stages == ["background", "binarize", "close and open", "fill", "label", "measure"]
     assert found.in_pixels["closing"] == (2.5, 2.5)
 
 
@@ -265,7 +265,7 @@ def test_a_ball_of_a_physical_radius_is_flat_where_planes_are_far_apart():
         ({"track": True}, "track needs stacked=True"),
     ],
 )
-def test_steps_that_cannot_be_taken_are_refused(options, message):
+def test_stages_that_cannot_be_taken_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         segment(picture(), **options)
 
@@ -284,7 +284,7 @@ def test_the_table_of_a_movie_holds_its_tracks():
 # ------------------------------------------------------------------------- on the command line
 
 
-def test_steps_are_taken_by_the_command(here):
+def test_stages_are_taken_by_the_command(here):
     tiff("a.tif", uneven(), ome=True, metadata={"axes": "YX", **sizes(0.5, 0.5)})
     words = ["--background", "4.5um", "--closing", "2px", "--opening", "1"]
     assert main(["batch", "a.tif", "--out", "out", *words]) == 0

@@ -44,8 +44,8 @@ class Outcome:
 def segment_source(source: Source, choices: Choices, report: Callable[[str], None]) -> Outcome:
     """Find and measure the objects of a layer.
 
-    `report` is called with the name of each step before it starts; an exception that it raises ends
-    the run.
+    `report` is called with the name of each stage before it starts; an exception that it raises
+    ends the run.
     """
     started = perf_counter()
     arrangement, arguments = source.arrangement, choices.arguments(source)
@@ -108,7 +108,7 @@ def measure_source(
 ) -> Outcome:
     """Measure the objects of a labels layer, and the gray values of an image layer.
 
-    Labels that repeat along channels are measured once. `report` is called before each step.
+    Labels that repeat along channels are measured once. `report` is called before each stage.
     """
     import pandas as pd
 

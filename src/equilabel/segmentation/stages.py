@@ -1,4 +1,4 @@
-"""Steps of `segment` before and after labeling, and the columns that it measures."""
+"""Stages of `segment` before and after labeling, and the columns that it measures."""
 
 from __future__ import annotations
 
