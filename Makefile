@@ -1,6 +1,6 @@
 # make demo    label the sample images and say where the results are
 # make test    lint, types and all tests; with EVERYTHING=yes, as in continuous integration, also the
-#              kernels with bounds checked and in plain Python, tests of ten seconds, the speed of the
+#              kernels with bounds checked and in plain Python, long tests, the speed of the
 #              plugin, and whether tests run 92 % of the lines
 # make test-arm  labels, kernels, teams and tables on an emulated ARM64
 # make gui     the tests of the napari plugin alone, in a real viewer
@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 OUT ?= demo-results
 # Counting which lines run takes more time.
 COUNTED := $(if $(EVERYTHING),--cov --cov-report=)
-# Tests of ten seconds are left to continuous integration.
+# Tests of several seconds are left to continuous integration.
 SHORT := $(if $(EVERYTHING),, and not long)
 CUDA_TESTS := tests/devices/test_cuda_compile.py
 TYPES := types-linux types-darwin types-win32
@@ -81,7 +81,7 @@ gui: viewer
 	$(MAKE) --no-print-directory speed
 
 viewer: $(VENV)/dev $(VENV)/screen
-	$(NAPARI) COVERAGE_FILE=.coverage.gui $(BIN)/python -m pytest tests/widget/test_gui_*.py -n auto --maxprocesses 4 \
+	$(NAPARI) COVERAGE_FILE=.coverage.gui $(BIN)/python -m pytest tests/widget/test_gui_*.py -n auto --maxprocesses 6 \
 	    --dist worksteal -m "not slow$(SHORT)" -q $(COUNTED)
 
 speed: $(VENV)/dev $(VENV)/screen

@@ -68,6 +68,7 @@ def mortal(link):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of memory are POSIX")
+@pytest.mark.long
 def test_readers_that_die_or_hang_are_counted_as_lost(monkeypatch):
     monkeypatch.setattr(tiff, "MOST_SECONDS", 1)
     counts = tiff.attack(60, 5, serve=mortal, most=3)
@@ -84,6 +85,7 @@ def test_the_attack_runs_and_holds():
     assert counts.holds, counts.notes
 
 
+@pytest.mark.long
 def test_a_sample_of_questions_about_labels_and_tables_is_answered_right(monkeypatch):
     few = {
         "images": ("?", "u1", "i4"),

@@ -35,6 +35,7 @@ def test_mypy_understands_what_a_user_writes():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_pyright_understands_what_a_user_writes(tmp_path):
     """A line that is marked as a mistake has to be one."""
     pyright = shutil.which("basedpyright", path=Path(sys.executable).parent)

@@ -154,6 +154,7 @@ def test_labels_at_the_ends_of_a_block_do_not_keep_all_of_it_in_memory():
 
 
 @pytest.mark.parametrize("scheduler", ["processes", "cluster"])
+@pytest.mark.long
 def test_other_processes_find_the_same(scheduler, stored, tmp_path):
     if scheduler == "processes":
         label_chunked(stored, out=tmp_path / "out.zarr", chunks=16, scheduler=scheduler, workers=1)
@@ -318,6 +319,7 @@ def number_of_worker(_):
 
 
 @pytest.mark.parametrize("scheduler", ["threads", "processes"])
+@pytest.mark.long
 def test_workers_are_numbered_to_share_gpus(scheduler):
     found = set()
     with Engine(scheduler, 2).started() as map_tasks:

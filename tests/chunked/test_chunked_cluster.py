@@ -20,6 +20,7 @@ def files(folder):
     }
 
 
+@pytest.mark.long
 def test_a_killed_worker_and_then_a_lost_scheduler_lose_nothing(tmp_path):
     from distributed import Client
 

@@ -102,6 +102,7 @@ def test_labels_are_seen_in_an_image_and_have_its_resolutions_and_coordinates(
 
 @pytest.mark.parametrize("version", ["0.4", "0.5"])
 @pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.long
 def test_labels_that_are_replaced_or_join_others_are_seen(writer, version, tmp_path):
     path = tmp_path / "x.ome.zarr"
     WRITERS[writer](path, version)

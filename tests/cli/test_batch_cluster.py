@@ -73,6 +73,7 @@ def files(out):
 
 
 @pytest.mark.parametrize(("form", "count"), [("tiff", 16), ("ome-zarr", 26)])
+@pytest.mark.long
 def test_results_are_those_of_this_machine_byte_for_byte_and_resumed(
     folder, address, capsys, form, count
 ):
@@ -108,6 +109,7 @@ def label(folder, address, *paths, stop=lambda: False, options=None):
     return {job.number: (job, answer) for job, answer in found}
 
 
+@pytest.mark.long
 def test_a_crash_costs_its_image_and_the_images_of_a_lost_worker_are_made_again(folder, address):
     good, flag = Path("in/1.tif"), str(folder / "flag")
     made = f"(__import__('os').path.exists({flag!r}) or open({flag!r}, 'w').close())"
@@ -247,6 +249,7 @@ def is_alive(number):
         return False
 
 
+@pytest.mark.long
 def test_a_worker_that_comes_a_little_later_is_waited_for(folder, monkeypatch, capsys):
     with cluster(folder, 0) as (address, processes):
         with monkeypatch.context() as patch:

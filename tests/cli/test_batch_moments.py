@@ -65,6 +65,7 @@ def contents(folder):
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.long
 def test_a_run_disturbed_at_any_moment_ends_with_the_bytes_of_a_quiet_one(
     here, monkeypatch, moment, seed
 ):

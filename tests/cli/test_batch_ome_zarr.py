@@ -257,6 +257,7 @@ def test_one_image_becomes_a_store_too_and_may_be_replaced(here, capsys):
 
 @pytest.mark.slow
 @posix
+@pytest.mark.long
 def test_two_processes_write_the_bytes_of_one(here):
     make_images()
     assert batch("in") == 0

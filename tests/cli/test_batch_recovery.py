@@ -84,6 +84,7 @@ def test_a_run_killed_before_any_rename_loses_nothing_that_it_finished(kill, mov
 
 
 @pytest.mark.parametrize("moves", [1, 2, 3, 5, 6, 7])  # an earlier Zarr is moved away first
+@pytest.mark.long
 def test_a_run_killed_while_it_replaces_earlier_labels_loses_nothing_either(kill, moves):
     assert main([*BATCH, *ZARR, "--threshold", "10"]) == 0
     assert main(["batch", "in", "--out", "quiet", *ZARR]) == 0
@@ -101,6 +102,7 @@ def left_over(pattern):
 
 @pytest.mark.parametrize("name", ["a_labels.tif", "a_table.csv", "a_overlay.png", RECORD])
 @pytest.mark.parametrize("harm", ["torn", "gone", "another byte"])
+@pytest.mark.long
 def test_what_is_damaged_in_unfinished_work_is_made_again(kill, name, harm):
     kill(1)
     path = left_over(f"*/0/{name}")

@@ -170,6 +170,7 @@ def test_ctrl_c_while_the_program_starts_is_one_line(tmp_path, module, number):
 @pytest.mark.slow
 @posix
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.long
 def test_a_request_to_all_processes_ends_the_run_in_order(tmp_path, monkeypatch, number):
     monkeypatch.chdir(tmp_path)
     for index in range(100):

@@ -124,6 +124,7 @@ def test_an_image_that_takes_too_long_is_given_up(light):
 
 @posix
 @pytest.mark.parametrize("fatal", [Fatal(os.abort), Fatal(time.sleep, 60)])
+@pytest.mark.long
 def test_a_worker_that_ends_does_not_take_the_image_after_it_along(light, fatal):
     files = ["a.tif"] * 14
     files[4] = fatal
@@ -288,6 +289,7 @@ def waited(condition, seconds=30):
 
 
 @posix
+@pytest.mark.long
 def test_few_files_may_be_open(tmp_path, monkeypatch):
     import resource
 

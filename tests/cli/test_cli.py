@@ -127,6 +127,7 @@ def test_help_that_cannot_be_shown_is_no_traceback(tmp_path, how, code, said):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.long
 def test_a_run_goes_on_where_its_output_is_full_or_closed(tmp_path):
     tiff(tmp_path / "a.tif")
     batch = f"'{sys.executable}' -m equilabel batch a.tif --out"

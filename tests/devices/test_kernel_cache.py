@@ -306,6 +306,7 @@ def test_devices_say_that_compiled_code_cannot_be_kept(capsys):
 
 @pytest.mark.slow
 @compiled
+@pytest.mark.long
 def test_an_install_that_may_not_be_written_labels_and_says_so_once(tmp_path):
     """Beneath a file no folder can be made, by root neither."""
     copy = copied(tmp_path)

@@ -46,6 +46,7 @@ def test_roots_are_the_smallest_sites_on_every_lattice_and_boundary(method, name
 
 @pytest.mark.parametrize("method", BOND_METHODS)
 @pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8"])
+@pytest.mark.long
 def test_bonds_are_bits_of_integers_of_every_size(method, dtype):
     steps = [step for step in product((-1, 0, 1), repeat=3) if step > (0, 0, 0)]
     steps = steps[-8 * np.dtype(dtype).itemsize :]

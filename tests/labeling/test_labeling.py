@@ -278,6 +278,7 @@ def test_labels_are_int32_while_that_holds_them():
 
 
 @pytest.mark.parametrize("values", [2, 3])
+@pytest.mark.long
 def test_runs_that_need_wide_numbers_give_the_same_labels(monkeypatch, values):
     wide = SimpleNamespace(**{name: getattr(np, name) for name in dir(np) if name[0] != "_"})
     wide.int32 = np.int64

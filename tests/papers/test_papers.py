@@ -90,6 +90,7 @@ def test_all_graphs_are_labeled_alike_by_all_kernels(experiment, clock):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_lattices_span_at_their_thresholds(experiment, clock):
     lattices = experiment("komura")
     like = np.zeros(1)
@@ -113,6 +114,7 @@ def test_a_lattice_spans_from_one_probability_on(experiment):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_cycles_are_those_of_theory(experiment, clock):
     cycles = experiment("apostolakis")
     claims = cycles.claims(cycles.run("cpu", (8, 16, 32, 64), clock))
@@ -128,6 +130,7 @@ def test_a_label_crosses_one_border_in_a_synchronous_relaxation_step(experiment)
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_all_figures_of_weigel_are_measured(experiment, clock):
     weigel = experiment("weigel")
     rows = weigel.run("cpu", (16, 32), clock)

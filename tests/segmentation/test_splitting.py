@@ -207,6 +207,7 @@ def test_balls_are_parted_in_3d_where_spacings_differ():
 
 
 @pytest.mark.parametrize("distances", [(1, 1, 1), (2.0, 0.5, 0.5)])
+@pytest.mark.long
 def test_large_volumes_are_measured_in_tiles_and_larger_objects_by_centers(distances, monkeypatch):
     """The limits are made small; tiles, and objects, begin and end at those of the image too."""
     centers = [(6, 6, 6), (6, 6, 15), (40, 60, 20), (41, 59, 30), (90, 9, 9)]
