@@ -17,8 +17,12 @@ LEVELS = {"nuclei_2d": 418, "blobs": 0}  # of the others, 50
 
 def drawn(folder, image, labels, *, numbered=False, **options):
     write_overlay(folder / "o.png", image, labels, numbered=numbered, **options)
-    with Image.open(folder / "o.png") as picture:
-        return np.asarray(picture)
+    return opened(folder / "o.png")
+
+
+def opened(path):
+    with Image.open(path) as picture:
+        return np.asarray(picture.convert("RGB"))
 
 
 def colored(picture):
@@ -197,7 +201,7 @@ def test_an_earlier_picture_survives_a_failure(tmp_path, square, monkeypatch):
 
     drawn(tmp_path, *square)
     before = (tmp_path / "o.png").read_bytes()
-    monkeypatch.setattr(Image.Image, "save", fail)
+    monkeypatch.setattr("pathlib.Path.write_bytes", fail)
     with pytest.raises(OSError, match="No space"):
         write_overlay(tmp_path / "o.png", square[0].T, square[1].T)
     assert [path.name for path in tmp_path.iterdir()] == ["o.png"]
@@ -222,23 +226,27 @@ def test_nuclei_of_pictures_are_all_outlined(tmp_path, path):
 def test_a_picture_is_numbered_unless_told_otherwise(tmp_path, square):
     plain = drawn(tmp_path, *square)
     write_overlay(tmp_path / "n.png", *square)
-    with Image.open(tmp_path / "n.png") as picture:
-        changed = (np.asarray(picture) != plain).any(axis=2)
+    changed = (opened(tmp_path / "n.png") != plain).any(axis=2)
     assert 50 < changed.sum() < 400
     assert changed[200:400, 480:680].sum() == changed.sum()  # within the square
 
 
 def lettered(labels, **options):
-    """Return the pixels of a picture that numbers change."""
-    gray = np.full((*labels.shape, 3), 99, np.uint8)
-    colors = []
+    """Return the pixels of a picture that numbers change, and the numbers."""
+    gray = np.full(labels.shape, 99, np.uint8)
+    drawn = draw_numbers(
+        gray, labels, lambda each: np.full(len(each), 250, np.uint8), (1, 1), **options
+    )
+    return gray != 99, drawn
 
-    def color_of(each):
-        colors.extend(each.tolist())
-        return np.full((len(each), 3), 255, np.uint8)
 
-    drawn = draw_numbers(gray, labels, color_of, **options)
-    return (drawn != gray).any(axis=2), colors
+def test_numbers_of_enlarged_pictures_lie_where_objects_do():
+    labels = np.zeros((30, 40), np.int32)
+    labels[5:25, 10:35] = 1
+    gray = np.full((60, 120), 99, np.uint8)
+    assert draw_numbers(gray, labels, lambda each: np.full(len(each), 250, np.uint8), (2, 3)) == [1]
+    assert (gray == 254).any()  # the brightest shade
+    assert not (gray != 99)[np.kron(labels, np.ones((2, 3), int)) == 0].any()
 
 
 def test_every_object_with_room_has_its_number_inside():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 SIZE = 15  # pixels of the font
 STROKE = 2  # pixels of the dark outline of digits
-COARSE = 1024  # pixels of the longer side of the map that is searched for places
+SHADES = 5  # of a color, for smooth digits: the last one is the color itself
+COARSE = 512  # pixels of the longer side of the map that is searched for places
+DENSE = 2**22  # labels below this are looked up in a table
 MOST = 5000  # objects tried, the largest first; more would not be readable
 
 
@@ -32,37 +35,77 @@ def draw_numbers(
     panel: NDArray[np.uint8],
     plane: HostArray,
     color_of: Callable[[HostArray], NDArray[np.uint8]],
+    factors: tuple[int, int],
     *,
     kept_free: tuple[int, int] = (0, 0),
-) -> NDArray[np.uint8]:
-    """Return an (M, N, 3) picture with the numbers of objects, which do not overlap.
+) -> list[int]:
+    """Draw numbers of objects, which do not overlap, in a picture of palette indices; list them.
 
-    `plane` has the (M, N) labels; `color_of` returns colors for an array of labels. A number is
-    drawn in the middle of its object; if the object is too small, beside it where no other object
-    is hidden; otherwise not at all. Larger objects come first. No number is drawn in the upper left
-    corner of height and width `kept_free`.
+    `plane` has the labels of the (M, N) `panel`, before rows and columns were repeated by
+    `factors`; `color_of` returns the indices of the darkest shades of the colors of labels. A
+    number is drawn in the middle of its object; if the object is too small, beside it where no
+    other object is hidden; otherwise not at all. Larger objects come first. No number is drawn in
+    the upper left corner of height and width `kept_free`.
     """
-    from PIL import Image, ImageDraw, ImageFont
-
-    picture = Image.fromarray(panel)
-    draw, font = ImageDraw.Draw(picture), ImageFont.load_default(SIZE)
-    taken = np.zeros(plane.shape, dtype=bool)
+    down, across = factors
+    taken = np.zeros(panel.shape, dtype=bool)
     taken[: kept_free[0], : kept_free[1]] = True
-    for place in _places(plane):
-        text = str(place.label)
-        left, top, right, bottom = (int(edge) for edge in font.getbbox(text, stroke_width=STROKE))
-        height, width = bottom - top, right - left
-        for y, x, may_cover in _corners(place, height, width, plane.shape):
+    places = _places(plane, factors)
+    drawn, colors = [], color_of(np.array([place.label for place in places], plane.dtype))
+    for place, color in zip(places, colors.tolist(), strict=True):
+        dark, levels = _number(str(place.label))
+        height, width = dark.shape
+        for y, x, may_cover in _corners(place, height, width, panel.shape):
+            if y < 0 or x < 0:
+                continue
             box = slice(y, y + height), slice(x, x + width)
-            hides = not may_cover and plane[box].any()
-            if y < 0 or x < 0 or hides or taken[box].any():
+            if taken[box].any():
+                continue
+            under = plane[y // down : (y + height - 1) // down + 1]
+            if not may_cover and under[:, x // across : (x + width - 1) // across + 1].any():
                 continue
             taken[box] = True
-            fill = tuple(color_of(np.array([place.label]))[0].tolist())
-            at = x - left, y - top
-            draw.text(at, text, fill, font, stroke_width=STROKE, stroke_fill=(0, 0, 0))
+            part = panel[box]
+            part[dark] = 0
+            np.copyto(part, levels + np.uint8(color - 1), where=levels > 0)
+            drawn.append(place.label)
             break
-    return np.asarray(picture)
+    return drawn
+
+
+@lru_cache(maxsize=10_000)
+def _number(text: str) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
+    """Return where a number is dark, and the shade of its digits there, 0 outside, (M, N)."""
+    glyphs = _glyphs()
+    starts = np.cumsum([0, *(glyphs[each][0] for each in text)])
+    dark = np.zeros((glyphs["0"][1].shape[0], int(starts[-1]) + 2 * STROKE), bool)
+    levels = np.zeros(dark.shape, np.uint8)
+    for each, start in zip(text, starts.tolist(), strict=False):
+        _, stroke, fill = glyphs[each]
+        width = stroke.shape[1]
+        dark[:, start : start + width] |= stroke
+        np.maximum(levels[:, start : start + width], fill, out=levels[:, start : start + width])
+    return dark, levels
+
+
+@cache
+def _glyphs() -> dict[str, tuple[int, NDArray[np.bool_], NDArray[np.uint8]]]:
+    """Map digits to the pixels to the next one, their dark outlines and their shades, (M, N)."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    font, found = ImageFont.load_default(SIZE), {}
+    _, top, _, bottom = (int(edge) for edge in font.getbbox("0123456789-", stroke_width=STROKE))
+    for each in "0123456789-":
+        advance = round(font.getlength(each))
+        size, at = (advance + 2 * STROKE, bottom - top), (STROKE, -top)
+        drawn = []
+        for stroke in (STROKE, 0):
+            glyph = Image.new("L", size)
+            ImageDraw.Draw(glyph).text(at, each, 255, font, stroke_width=stroke)
+            drawn.append(np.asarray(glyph))
+        levels = (drawn[1].astype(int) * SHADES + 127) // 255
+        found[each] = advance, drawn[0] > 127, levels.astype(np.uint8)
+    return found
 
 
 def _corners(
@@ -79,33 +122,49 @@ def _corners(
     yield y, place.x - gap - width, False
 
 
-def _places(plane: HostArray) -> list[Place]:
+def compact(labels: HostArray) -> tuple[HostArray, NDArray[np.intp]]:
+    """Return the sorted labels of an array, and for each element which of them it is.
+
+    >>> compact(np.array([7, 3, 7]))
+    (array([3, 7]), array([1, 0, 1]))
+    """
+    if not labels.size or labels.min() < 0 or labels.max() >= DENSE:
+        known, numbers = np.unique(labels, return_inverse=True)
+        return known, numbers.reshape(labels.shape)
+    seen = np.zeros(int(labels.max()) + 1, bool)
+    seen[labels] = True
+    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[labels]
+
+
+def _places(plane: HostArray, factors: tuple[int, int]) -> list[Place]:
     """Return the place of each object in a coarse map, the largest objects first."""
-    from scipy.ndimage import distance_transform_edt
+    from scipy.ndimage import distance_transform_cdt
 
     stride = -(-max(plane.shape) // COARSE)
-    coarse = np.pad(
-        plane[::stride, ::stride], 1, mode="edge"
-    )  # the border of a picture is not an edge
+    # The border of a picture is not an edge.
+    coarse = np.pad(plane[::stride, ::stride], 1, mode="edge")
     inside = coarse != 0
     inside[1:] &= coarse[1:] == coarse[:-1]
     inside[:, 1:] &= coarse[:, 1:] == coarse[:, :-1]
     if inside.all() or not coarse.any():
-        reach = np.where(coarse != 0, float(min(coarse.shape)), 0.0)
+        reach = depth = np.where(coarse != 0, min(coarse.shape), 0)
     else:
-        reach = distance_transform_edt(inside)
-    reach, coarse = reach[1:-1, 1:-1], coarse[1:-1, 1:-1]
-    rows, columns = np.nonzero(coarse)
-    labels, reaches = coarse[rows, columns], reach[rows, columns]
-    order = np.lexsort((reaches, labels))
-    last = order[np.flatnonzero(np.diff(labels[order], append=-1))]
-    largest = last[np.lexsort((labels[last], -reaches[last]))][:MOST]
+        reach = distance_transform_cdt(inside, "chessboard")
+        depth = reach + distance_transform_cdt(inside, "taxicab")  # has few equal ones in an object
+    rows, columns = np.divmod(np.flatnonzero(coarse[1:-1, 1:-1]), coarse.shape[1] - 2)
+    labels, numbers = compact(coarse[rows + 1, columns + 1])
+    order = np.argsort(depth[rows + 1, columns + 1].astype(np.uint16), kind="stable")
+    last = np.empty(labels.size, np.intp)
+    last[numbers[order]] = order  # the deepest pixel of each object stays
+    rows, columns = rows[last], columns[last]
+    reaches = reach[rows + 1, columns + 1]
+    down, across = factors
     return [
         Place(
             int(labels[k]),
-            int(rows[k]) * stride,
-            int(columns[k]) * stride,
-            float(reaches[k]) * stride,
+            int(rows[k]) * stride * down + down // 2,
+            int(columns[k]) * stride * across + across // 2,
+            float(reaches[k]) * stride * min(factors),
         )
-        for k in largest
+        for k in np.argsort(-reaches.astype(int), kind="stable")[:MOST].tolist()
     ]

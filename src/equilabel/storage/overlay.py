@@ -7,17 +7,19 @@ three by three along two, the middle one along any further axis.
 
 from __future__ import annotations
 
+import struct
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 
 from .files import replacing
-from .numbers import draw_numbers
+from .numbers import SHADES, compact, draw_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
     from numpy.typing import NDArray
@@ -43,6 +45,16 @@ PALETTE = np.array(
     ],
     dtype=np.uint8,
 )
+# The picture holds indices of these colors: grays, then shades of each color, the brightest last.
+FIRST = BRIGHTEST + 1
+COLORS = np.concatenate(
+    [
+        np.repeat(np.arange(FIRST, dtype=np.uint8)[:, None], 3, axis=1),
+        *(color * np.arange(1, SHADES + 1)[:, None] // SHADES for color in PALETTE.astype(int)),
+    ]
+).astype(np.uint8)
+SAMPLE = 2**16  # pixels of a plane from which the contrast is found
+MAP = 256  # pixels of the longer side of the map on which neighbors are looked for
 
 
 def write_overlay(
@@ -67,8 +79,6 @@ def write_overlay(
     >>> image[10:20, 10:30] = 200
     >>> write_overlay("overlay.png", image, (image > 0).astype(np.int32))  # doctest: +SKIP
     """
-    from PIL import Image
-
     image, labels = (a if hasattr(a, "shape") else np.asarray(a) for a in (image, labels))
     if image.shape != labels.shape:
         message = (
@@ -82,7 +92,7 @@ def write_overlay(
     with np.errstate(invalid="ignore", over="ignore"):  # infinite values are drawn too
         picture = _draw(image, labels, _proportions(spacing), numbered=numbered)
     with replacing(Path(path)) as unfinished:
-        Image.fromarray(picture).save(unfinished, format="PNG")
+        unfinished.write_bytes(_png(picture))
 
 
 def _draw(
@@ -102,19 +112,17 @@ def _draw(
 
     grays = [_reduced(np.add, image, index, step, np.float32) for index in chosen]
     planes = [_reduced(np.maximum, labels, index, step, labels.dtype) for index in chosen]
+    factors = factor * repeat[0], factor * repeat[1]
     shades, known, colors = _shades(grays), *_colors(planes)
     panels, corner = [], CAPTION if len(chosen) > 1 else (0, 0)
 
     def color_of(numbers: HostArray) -> NDArray[np.uint8]:
-        return PALETTE[_lookup(numbers, known, colors)]
+        return (FIRST + SHADES * _lookup(numbers, known, colors)).astype(np.uint8)
 
     for shade, plane in zip(shades, planes, strict=True):
-        panel = np.repeat(_enlarge(shade, factor, repeat)[..., None], 3, axis=2)
-        plane = _enlarge(plane, factor, repeat)
-        edge = _edges(plane, min(4, (factor + 1) // 2))
-        panel[edge] = color_of(plane[edge])
+        panel = _outlined(shade, plane, color_of, factors, min(4, (factor + 1) // 2))
         if numbered:
-            panel = draw_numbers(panel, plane, color_of, kept_free=corner)
+            draw_numbers(panel, plane, color_of, factors, kept_free=corner)
         panels.append(panel)
     if len(panels) == 1:
         return panels[0]
@@ -180,36 +188,53 @@ def _blocks(combine: np.ufunc, plane: HostArray, step: int, dtype: npt.DTypeLike
     return plane
 
 
-def _enlarge(plane: HostArray, factor: int, repeat: tuple[int, int]) -> HostArray:
-    return plane.repeat(factor * repeat[0], axis=0).repeat(factor * repeat[1], axis=1)
-
-
 # ---------------------------------------------------------------------------- gray and outlines
 
 
 def _shades(grays: list[NDArray[np.float32]]) -> list[NDArray[np.uint8]]:
     """Stretch the contrast of all planes equally, and brighten dark parts."""
-    values = np.concatenate([gray[np.isfinite(gray)] for gray in grays])
+    values = np.concatenate([gray.ravel()[:: gray.size // SAMPLE | 1] for gray in grays])
+    values = values[np.isfinite(values)]
     black, white = np.percentile(values, (0.5, 99.8)) if values.size else (0, 0)
     if black == white and values.size:  # sparse images: nearly all pixels are equal
+        values = np.concatenate([gray[np.isfinite(gray)] for gray in grays])
         black, white = values.min(), values.max()
-    scale = 1 / (white - black) if white > black else 0
+    scale = 4095 / (white - black) if white > black else 0
+    bright = ((np.arange(4096) / 4095) ** GAMMA * BRIGHTEST).astype(np.uint8)
     levels = [np.nan_to_num((gray.clip(black, white) - black) * scale) for gray in grays]
-    return [(level**GAMMA * BRIGHTEST).astype(np.uint8) for level in levels]
+    return [bright[level.astype(np.uint16)] for level in levels]
 
 
-def _edges(plane: HostArray, width: int) -> NDArray[np.bool_]:
-    """Mark the outermost `width` pixels of each object; the border of the picture is no edge."""
-    edge = np.zeros(plane.shape, dtype=bool)
-    for distance in range(1, width + 1):
-        down = plane[distance:] != plane[:-distance]
-        edge[distance:] |= down
-        edge[:-distance] |= down
-        across = plane[:, distance:] != plane[:, :-distance]
-        edge[:, distance:] |= across
-        edge[:, :-distance] |= across
-    edge &= plane != 0
-    return edge
+def _outlined(
+    shade: NDArray[np.uint8],
+    plane: HostArray,
+    color_of: Callable[[HostArray], NDArray[np.uint8]],
+    factors: tuple[int, int],
+    width: int,
+) -> NDArray[np.uint8]:
+    """Enlarge a plane of grays, and color the outermost `width` pixels of its objects.
+
+    `shade` and `plane`, the labels, are (M, N); rows and columns are repeated by `factors`. The
+    border of the picture is no edge.
+    """
+    (down, across), (rows, columns) = factors, plane.shape
+    panel = np.empty((rows, down, columns, across), np.uint8)
+    panel[:] = np.repeat(shade, across, axis=1).reshape(rows, 1, columns, across)
+    tiles, every = panel.transpose(0, 2, 1, 3), slice(None)
+
+    def paint(y: HostArray, x: HostArray, down: slice, across: slice) -> None:
+        numbers = plane[y, x]
+        kept = numbers != 0
+        color = color_of(numbers[kept]) + np.uint8(SHADES - 1)
+        tiles[y[kept], x[kept], down, across] = color[:, None, None]
+
+    y, x = np.divmod(np.flatnonzero(plane[1:] != plane[:-1]), columns)
+    paint(y, x, slice(down - width, down), every)
+    paint(y + 1, x, slice(width), every)
+    y, x = np.divmod(np.flatnonzero(plane[:, 1:] != plane[:, :-1]), columns - 1)
+    paint(y, x, every, slice(across - width, across))
+    paint(y, x + 1, every, slice(width))
+    return panel.reshape(rows * down, columns * across)
 
 
 def _colors(planes: list[HostArray]) -> tuple[HostArray, NDArray[np.intp]]:
@@ -218,31 +243,36 @@ def _colors(planes: list[HostArray]) -> tuple[HostArray, NDArray[np.intp]]:
     Neighbors are found on a coarse map of nearest objects; objects that are not on it are colored
     by their number.
     """
-    from scipy.ndimage import distance_transform_edt
+    from scipy.ndimage import distance_transform_cdt
 
-    found = [np.empty((0, 2), dtype=planes[0].dtype)]
+    owners = []
     for plane in planes:
-        coarse = plane[:: -(-plane.shape[0] // 512), :: -(-plane.shape[1] // 512)]
-        if not coarse.any():
-            continue
-        nearest = distance_transform_edt(coarse == 0, return_distances=False, return_indices=True)
-        owner = coarse[tuple(nearest)]
-        for one, other in ((owner[1:], owner[:-1]), (owner[:, 1:], owner[:, :-1])):
-            found += [
-                np.stack([one, other], -1)[one != other],
-                np.stack([other, one], -1)[one != other],
-            ]
-        found.append(np.repeat(np.unique(owner)[:, None], 2, axis=1))  # labels without neighbors
-    pairs = np.unique(np.concatenate(found), axis=0)
-    known, starts = np.unique(pairs[:, 0], return_index=True)
-    neighbors = np.split(np.searchsorted(known, pairs[:, 1]), starts[1:])
-    colors = np.full(known.size, -1, dtype=np.intp)
-    used = np.zeros(len(PALETTE), dtype=np.intp)
+        coarse = plane[:: -(-plane.shape[0] // MAP), :: -(-plane.shape[1] // MAP)]
+        if coarse.any():
+            how: Any = {"return_distances": False, "return_indices": True}
+            owners.append(coarse[tuple(distance_transform_cdt(coarse == 0, **how))])
+    if not owners:
+        return np.empty(0, planes[0].dtype), np.empty(0, np.intp)
+    known, numbers = compact(np.concatenate([owner.ravel() for owner in owners]))
+    found, begin = [np.arange(known.size) * (known.size + 1)], 0  # labels without neighbors, too
+    for owner in owners:
+        ours = numbers[begin : begin + owner.size].reshape(owner.shape)
+        begin += owner.size
+        for one, other in ((ours[1:], ours[:-1]), (ours[:, 1:], ours[:, :-1])):
+            differ = one != other
+            one, other = one[differ], other[differ]
+            found += [one * known.size + other, other * known.size + one]
+    ones, neighbors = np.divmod(np.unique(np.concatenate(found)), known.size)
+    starts = np.searchsorted(ones, np.arange(known.size + 1)).tolist()
+    neighbors = neighbors.tolist()
+    colors: list[int] = []
+    used = [0] * len(PALETTE)
     for number in range(known.size):
-        taken = np.bincount(colors[neighbors[number]] + 1, minlength=len(PALETTE) + 1)[1:]
-        colors[number] = np.lexsort((used, taken))[0]
-        used[colors[number]] += 1
-    return known, colors
+        near = neighbors[starts[number] : starts[number + 1]]
+        around = [colors[other] for other in near if other < number]
+        colors.append(min(range(len(used)), key=lambda one: (around.count(one), used[one])))
+        used[colors[-1]] += 1
+    return known, np.array(colors, dtype=np.intp)
 
 
 def _lookup(labels: HostArray, known: HostArray, colors: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -264,14 +294,36 @@ def _montage(
     height, width = panels[0].shape[:2]
     rows = -(-len(panels) // columns)
     size = rows * (height + GAP) - GAP, columns * (width + GAP) - GAP
-    sheet = Image.new("RGB", size[::-1], (40, 40, 40))
+    sheet = Image.new("L", size[::-1], 40)
     draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(18)
     for number, (panel, caption) in enumerate(zip(panels, captions, strict=True)):
         x, y = number % columns * (width + GAP), number // columns * (height + GAP)
         sheet.paste(Image.fromarray(panel), (x, y))
-        draw.text((x + 6, y + 4), caption, (255, 255, 255), font, stroke_width=2, stroke_fill=0)
+        draw.text((x + 6, y + 4), caption, BRIGHTEST, font, stroke_width=2, stroke_fill=0)
     return np.asarray(sheet)
 
 
 def _caption(index: tuple[int, ...], shape: tuple[int, ...]) -> str:
     return ", ".join(f"{place + 1}/{size}" for place, size in zip(index, shape, strict=False))
+
+
+# ------------------------------------------------------------------------------------------- PNG
+
+
+def _png(picture: NDArray[np.uint8]) -> bytes:
+    """Return a picture of palette indices as a PNG; Pillow takes twice as long to compress it."""
+    compress: Any
+    try:
+        from imagecodecs import deflate_encode as compress
+    except ImportError:
+        from zlib import compress
+    height, width = picture.shape
+    lines = np.zeros((height, width + 1), np.uint8)  # each begins with the number of its filter
+    lines[:, 1:] = picture
+    header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)  # 8 bits, indices of a palette
+    parts = ((b"IHDR", header), (b"PLTE", COLORS.tobytes()), (b"IDAT", compress(lines.tobytes(), 1)))
+    chunks = [
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", crc32(kind + data))
+        for kind, data in (*parts, (b"IEND", b""))
+    ]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
