@@ -12,7 +12,7 @@ import pytest
 
 from attack.records import printed
 from batches import label_here, names, picture, record, refused, results, summary, tiff
-from equilabel.cli import folder, jsonfiles, main, running
+from equilabel.cli import folder, main, records, running
 from equilabel.cli.records import record_path
 
 SIZES = {"of": "area", "unit": "", "counts": {}}
@@ -312,7 +312,7 @@ def sign(name, **values):
     content = json.loads(path.read_text("utf-8"))
     del content["sha256"]
     content["record"] |= values
-    content["sha256"] = jsonfiles._digest(content)
+    content["sha256"] = records._digest(content)
     path.write_text(json.dumps(content), "utf-8")
 
 

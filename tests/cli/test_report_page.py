@@ -17,8 +17,7 @@ from equilabel.cli import main, one, progress
 from equilabel.cli.forecast import drawing, forecast
 from equilabel.cli.options import Options
 from equilabel.cli.pace import Pace
-from equilabel.cli.provenance import provenance
-from equilabel.cli.records import Record
+from equilabel.cli.records import Record, provenance
 from equilabel.cli.report import thumbnails
 from equilabel.storage.headers import Header, read_header
 

@@ -16,12 +16,10 @@ from .chunk_axes import find_axes
 from .chunk_choices import TAKEN, check_choices
 from .columns import column_units, summarize
 from .errors import explain, name_options, one_line
-from .jsonfiles import write_record
 from .names import printable
 from .options import OME_ZARR, RefusedError
 from .progress import describe
-from .provenance import provenance
-from .records import Record, describe_result
+from .records import Record, describe_result, provenance, write_record
 from .results import plain
 from .signals import Interrupted
 from .stores import Aside, find_places, refuse_losses

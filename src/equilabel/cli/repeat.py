@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from equilabel.storage.ome_zarr import is_zarr
 
 from .inputs import FILE, FOLDER, Input, kind_of
-from .jsonfiles import FORMAT, read_json
 from .names import expanded, printable, quoted
 from .options import Options, RefusedError
-from .provenance import Provenance, differences, provenance
+from .records import FORMAT, Provenance, differences, provenance, read_json
 from .typed import FILES, READERS, SEGMENT, read_options
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from .names import expanded, printable, quoted, stem
 from .one import Job, label_one
 from .options import RefusedError
 from .progress import describe, say_machine
-from .provenance import provenance
+from .records import provenance
 from .stacks import name_of, refuse_among
 from .streams import complain, fleeting, say
 from .trial import check
