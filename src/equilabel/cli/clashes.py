@@ -38,7 +38,7 @@ def refuse_clashes(inputs: Sequence[Input], endings: Mapping[str, str]) -> None:
 
     known = {_key(item.name + end): item for item in first.values() for end in endings.values()}
     for item in first.values():
-        for folder in map(str, PurePosixPath(item.name).parents):
+        for folder in map(str, PurePosixPath(item.name).parents if "/" in item.name else ()):
             found = known.get(_key(folder))
             if found is not None:
                 message = (

@@ -19,7 +19,7 @@ from .options import RefusedError
 from .records import OF_RUN, STATE, record_path
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from .inputs import Input
     from .options import Options
@@ -39,8 +39,8 @@ def refuse_losses(
     """
     images = [item for item in inputs if not item.complaint]
     files = [path for item in images for path in (item.path, item.image) if path is not None]
-    sources = set(map(os.path.realpath, files))
     root, real = os.path.realpath(out), cache(os.path.realpath)
+    sources = {_real(os.path.split(path), real) for path in files}
     zarr = next((path for path in files if is_zarr(path) and _is_within(root, path)), None)
     if zarr is not None:
         message = (
@@ -49,20 +49,20 @@ def refuse_losses(
         )
         raise RefusedError(message)
     present: list[Path] = []
-    for path in [
-        *(out / f"{item.name}{ending}" for item in images for ending in options.all_endings()),
-        *(out / name for name in OF_RUN),
-    ]:
-        target = os.path.join(real(path.parent), path.name)  # noqa: PTH118 - as `realpath` says it
-        if not Path(target).is_relative_to(root):
+    names = [f"{item.name}{ending}" for item in images for ending in options.all_endings()]
+    for name in (*names, *OF_RUN):
+        parts = os.path.split(f"{out}{os.sep}{name}")  # many: pathlib is slow
+        target = f"{real(parts[0]).rstrip(os.sep)}{os.sep}{parts[1]}"
+        if not target.startswith(f"{root.rstrip(os.sep)}{os.sep}"):
             message = (
-                f"results must stay inside {quoted(out)}; got {quoted(path)}, a link to "
+                f"results must stay inside {quoted(out)}; got {quoted(out / name)}, a link to "
                 f"{quoted(target)}. Remove the link, or choose another folder."
             )
             raise RefusedError(message)
-        if not os.path.lexists(path):
+        if not os.path.lexists(target):
             continue
-        if sources & {target, os.path.realpath(path)} or _is_around(path, sources):
+        path = out / name
+        if sources & {target, _real(parts, real)} or _is_around(path, sources):
             message = (
                 f"results must not replace an input; got {quoted(path)}, which is both. "
                 "Choose another folder."
@@ -80,6 +80,14 @@ def refuse_losses(
     _refuse_obstacles(out)
     of_run = [out / name for name in OF_RUN]
     return [path for path in present if path not in of_run]
+
+
+def _real(parts: tuple[str, str], real: Callable[[str], str]) -> str:
+    """Return `os.path.realpath` of a folder and a name in it; `real` remembers that of folders."""
+    path = os.path.join(*parts)  # noqa: PTH118
+    if os.path.islink(path) or not parts[1]:  # noqa: PTH114
+        return os.path.realpath(path)
+    return os.path.join(real(parts[0]), parts[1])  # noqa: PTH118
 
 
 def _is_within(root: str, folder: Path) -> bool:

@@ -27,7 +27,7 @@ from .names import printable
 from .one import Job
 from .options import RefusedError
 from .records import OBJECTS, OF_RUN, REPORT, RUN, STATE, SUMMARY, Record, write_run
-from .report import write_report
+from .report import read_thumbnails, write_report
 from .results import write_summary
 from .resume import count_others, find_earlier, find_finished, find_kept_at_once
 from .settling import Settling
@@ -76,6 +76,7 @@ class Run:
         self.begun, self.clock = datetime.now().astimezone(), perf_counter()
         self.folder = Path.cwd()
         self.declared = False
+        self.pictures: dict[str, str] = {}  # thumbnails of an earlier report
         self.names = Flushes()
 
     def go(self, count: int, limit: float | None) -> int:
@@ -216,6 +217,7 @@ class Run:
         """
         try:
             self.publish(RUN, "running", [])
+            self.pictures = read_thumbnails(self.out / REPORT) if self.resume else {}
             for name in set(OF_RUN) - {RUN}:
                 (self.out / name).unlink(missing_ok=True)
             (self.out / STATE).mkdir(exist_ok=True)
@@ -229,7 +231,8 @@ class Run:
             write_run(self.place / name, self.facts(status), records)
         elif name == REPORT:
             names = [item.name for item in self.inputs]
-            write_report(self.place / name, self.facts(status), records, names, self.out)
+            facts = self.facts(status)
+            write_report(self.place / name, facts, records, names, self.out, self.pictures)
         elif name in OBJECTS:
             self.merge(self.place / name)
         else:
