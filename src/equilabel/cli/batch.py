@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .claim import claimed
-from .clashes import refuse_clashes
 from .clustered import check_scheduler
 from .folder import refuse_losses
 from .formats import check_formats
-from .inputs import find
+from .inputs import find, find_pairs, refuse_clashes
 from .names import expanded
 from .options import RefusedError
-from .pairs import find_pairs
 from .records import provenance
 from .rehearsal import rehearse
 from .resume import count_others, refuse_difference

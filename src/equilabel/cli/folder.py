@@ -164,7 +164,7 @@ def give_name(result: Path, final: Path) -> None:
     """Move a result to its final name; an earlier Zarr goes to the folder of the new one.
 
     A folder cannot be replaced atomically. After a crash in between, nothing has the final name,
-    and `recovery` finds the new result.
+    and `find_finished` finds the new result.
     """
     if is_folder(final) or result.is_dir():
         _put_away(final, result.parent)

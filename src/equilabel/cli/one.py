@@ -73,8 +73,9 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
             files = job.files
             before = [path.stat() for path in parts_of(files)]
             record = replace(record, sha256=checksum_of_image(files, options))
-            if job.resume and (kept := find_kept(job, options, print_, record.sha256)):
-                return kept
+            given = job.out, job.name, options, print_, record.sha256
+            if job.resume and (kept := find_kept(*given)):
+                return replace(kept, status="skipped", file=record.file)
             if is_in_blocks(job.path, options):
                 from .in_blocks import check_blocks, label_in_blocks
 

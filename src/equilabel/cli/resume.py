@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from equilabel.storage.files import is_folder, sha256
@@ -37,9 +37,7 @@ from .records import (
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
-    from pathlib import Path
 
-    from .one import Job
     from .options import Options
     from .records import Output, Record
 
@@ -103,30 +101,35 @@ def count_others(out: Path, names: Collection[str]) -> int:
 # ------------------------------------------------------------------------------------- kept
 
 
-def find_kept(job: Job, options: Options, fingerprint: str, checksum: str) -> Record | None:
+def find_kept(
+    out: Path, name: str, options: Options, fingerprint: str, checksum: str
+) -> Record | None:
     """Return the record of an image that is kept; None if it is to be labeled anew.
 
-    `fingerprint` is that of the current parameters and versions, `checksum` that of the image.
+    `checksum` is that of the image; for the rest see `find_earlier`.
     """
-    record = find_earlier(job.out, job.name, options, fingerprint)
-    if record is None or record.sha256 != checksum:
-        return None
-    return replace(record, status="skipped", file=printable(job.path))
+    record = find_earlier(out, name, options, fingerprint)
+    return record if record is not None and record.sha256 == checksum else None
 
 
-def find_kept_at_once(job: Job, options: Options, fingerprint: str) -> Record | None:
-    """Like `find_kept`, but None, too, if a file is so large that a process should compare it."""
-    results = (f"{job.out}/{job.name}{ending}" for ending in options.endings().values())
+def find_kept_at_once(
+    files: Sequence[Path], out: Path, name: str, options: Options, fingerprint: str
+) -> Record | None:
+    """Like `find_kept`, but None, too, if a file is so large that a process should compare it.
+
+    `files` are the image, and the one to measure in.
+    """
+    results = (Path(f"{out}/{name}{ending}") for ending in options.endings().values())
     try:
-        if all(map(_is_small, (*job.files, *results))):
-            return find_kept(job, options, fingerprint, checksum_of_image(job.files, options))
+        if all(map(_is_small, (*files, *results))):
+            return find_kept(out, name, options, fingerprint, checksum_of_image(files, options))
     except OSError:  # the process will tell why
         pass
     return None
 
 
-def _is_small(path: Path | str) -> bool:
-    found = os.stat(path)  # noqa: PTH116 - quicker
+def _is_small(path: Path) -> bool:
+    found = path.stat()
     return stat.S_ISREG(found.st_mode) and found.st_size <= SMALL
 
 
@@ -155,8 +158,9 @@ def holds(path: Path, known: Output | None, *, hashed: bool = True) -> bool:
         size, checksum = measured(path, hashed=hashed)
     except OSError:
         return False
-    same = known is not None and size == known.get("bytes")
-    return same and (not hashed or checksum == known["sha256"])
+    if known is None or size != known.get("bytes"):
+        return False
+    return not hashed or checksum == known["sha256"]
 
 
 def checksum_of_image(files: Sequence[Path], options: Options) -> str:

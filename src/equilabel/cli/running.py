@@ -155,16 +155,17 @@ class Run:
         Processes take seconds to start, and nothing is printed or declared before the options have
         passed their trial in one of them.
         """
-        jobs, told = self.jobs(), perf_counter()
-        left = []
-        for job in jobs:
+        told, left = perf_counter(), []
+        given = self.options, self.provenance.fingerprint
+        for job in self.jobs():
             kept = None
             if self.resume and not heard:
-                kept = find_kept_at_once(job, self.options, self.provenance.fingerprint)
+                kept = find_kept_at_once(job.files, self.out, job.name, *given)
             if kept is None:
                 left.append(job)
             else:
-                self.records[job.number] = kept
+                file = printable(job.path)
+                self.records[job.number] = replace(kept, status="skipped", file=file)
             if perf_counter() - told > SOON:
                 told = perf_counter()
                 tell(f"comparing image {job.number + 1} of {len(self.inputs)}")
