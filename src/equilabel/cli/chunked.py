@@ -9,8 +9,6 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from equilabel.storage.files import folder_for
 from equilabel.storage.ome_zarr import find_image, is_zarr
 
@@ -19,11 +17,12 @@ from .chunk_axes import find_axes
 from .chunk_choices import TAKEN, check_choices
 from .columns import column_units, summarize
 from .errors import explain, name_options, one_line
+from .folder import refuse_present
 from .names import expanded, printable, quoted, stem
 from .options import OME_ZARR, RefusedError
 from .progress import describe
 from .records import Record, describe_result, provenance, write_record
-from .results import plain
+from .results import describe_objects
 from .signals import Interrupted
 from .streams import complain, say
 
@@ -145,16 +144,11 @@ def _record(
         printable(path),
         printable(places.labels.name),
         "done",
-        objects=int(found.num),
-        threshold=plain("local" if found.threshold is None else found.threshold),
+        **describe_objects(found),
         shape=axes.shape,
         axes=axes.names,
         spacing=axes.spacing,
         unit=axes.unit if axes.spacing else "",
-        in_pixels={name: value for name, value in found.in_pixels.items() if np.any(value)},
-        method=found.method,
-        device=found.device,
-        connectivity=found.connectivity,
         statistics=summarize(found.table),
         outputs={"labels": {"file": printable(places.labels.name), "sha256": ""}, "table": table},
     )
@@ -213,13 +207,7 @@ def refuse_losses(places: Places, *, resume: bool, overwrite: bool) -> None:
     """Raise RefusedError if a complete or unfinished result would be lost without --overwrite."""
     if resume or overwrite:
         return
-    present = next((path for path in places if os.path.lexists(path)), None)
-    if present is not None:
-        message = (
-            f"--out must hold no earlier results; got {quoted(present)}. Pass --overwrite to "
-            "replace them, or choose another folder."
-        )
-        raise RefusedError(message)
+    refuse_present([path for path in places if os.path.lexists(path)][:1])
     begun = folder_for(places.labels)
     if os.path.lexists(begun):
         message = (

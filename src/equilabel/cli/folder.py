@@ -69,23 +69,28 @@ def refuse_losses(
             )
             raise RefusedError(message)
         present.append(path)
-    if present and not replace:
-        more = f" and {len(present) - 1} more" if len(present) > 1 else ""
-        message = (
-            f"--out must hold no earlier results; got {quoted(present[0])}{more}. "
-            "Pass --resume to continue that run, --overwrite to replace its results, or choose "
-            "another folder."
-        )
-        raise RefusedError(message)
+    if not replace:
+        refuse_present(present, "--resume to continue that run, --overwrite to replace its results")
     _refuse_obstacles(out)
     of_run = [out / name for name in OF_RUN]
     return [path for path in present if path not in of_run]
 
 
+def refuse_present(present: Sequence[Path], remedy: str = "--overwrite to replace them") -> None:
+    """Raise RefusedError if there are earlier results."""
+    if present:
+        more = f" and {len(present) - 1} more" if len(present) > 1 else ""
+        message = (
+            f"--out must hold no earlier results; got {quoted(present[0])}{more}. Pass {remedy}, "
+            "or choose another folder."
+        )
+        raise RefusedError(message)
+
+
 def _real(parts: tuple[str, str], real: Callable[[str], str]) -> str:
     """Return `os.path.realpath` of a folder and a name in it; `real` remembers that of folders."""
     path = os.path.join(*parts)  # noqa: PTH118
-    if os.path.islink(path) or not parts[1]:  # noqa: PTH114
+    if parts[1] in ("", ".", "..") or os.path.islink(path):  # noqa: PTH114
         return os.path.realpath(path)
     return os.path.join(real(parts[0]), parts[1])  # noqa: PTH118
 

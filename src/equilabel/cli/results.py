@@ -69,14 +69,9 @@ def write_results(
     return replace(
         record,
         status="done",
-        objects=int(result.num),
-        threshold=plain("local" if result.threshold is None else result.threshold),
+        **describe_objects(result),
         spacing=made.measured,
         unit=made.unit if made.measured else "",
-        in_pixels=_used(result.in_pixels),
-        method=result.method,
-        device=result.device,
-        connectivity=result.connectivity,
         statistics=summarize(columns),
         sizes=count_sizes(columns, units),
         frames=tuple(frames),
@@ -98,15 +93,22 @@ def _write_labels(path: Path, made: Made, options: Options, *, interval: float |
         write_labels(path, made.labels, **known, interval=interval)
 
 
-def _used(in_pixels: dict[str, Any]) -> dict[str, Any]:
-    """Return lengths and sizes that had an effect: not 0 or None."""
-    return {name: value for name, value in in_pixels.items() if np.any(value)}
+def describe_objects(result: Segmentation) -> Facts:
+    """Return what was found and how, for the record; lengths only if they had an effect."""
+    return {
+        "objects": int(result.num),
+        "threshold": _plain("local" if result.threshold is None else result.threshold),
+        "in_pixels": {name: value for name, value in result.in_pixels.items() if np.any(value)},
+        "method": result.method,
+        "device": result.device,
+        "connectivity": result.connectivity,
+    }
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Return numbers as types that JSON has."""
     if isinstance(value, (tuple, list)):
-        return tuple(map(plain, value))
+        return tuple(map(_plain, value))
     if isinstance(value, str):
         return value
     return float(value) if math.isfinite(value) else str(value)

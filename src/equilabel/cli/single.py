@@ -15,7 +15,7 @@ from equilabel.storage.files import flush_folder
 
 from .chunk_choices import refuse_own, why_chunked
 from .errors import explain
-from .folder import RECORD, give_name, is_obstacle
+from .folder import RECORD, give_name, is_obstacle, refuse_present
 from .formats import check_formats
 from .inputs import FILE, FOLDER, NOTHING, kind_of
 from .names import expanded, printable, quoted, stem
@@ -146,13 +146,8 @@ def _refuse_losses(finals: dict[str, Path], image: Path, overwrite: bool) -> Non
                 "Choose another folder."
             )
             raise RefusedError(message)
-    if present and not overwrite:
-        more = f" and {len(present) - 1} more" if len(present) > 1 else ""
-        message = (
-            f"--out must hold no earlier results; got {quoted(present[0])}{more}. "
-            "Pass --overwrite to replace them, or choose another folder."
-        )
-        raise RefusedError(message)
+    if not overwrite:
+        refuse_present(present)
 
 
 def _fail(error: str, path: Path, options: Options) -> int:
