@@ -19,7 +19,7 @@ from equilabel.domains import lattices
 pytest.importorskip("imagecodecs")
 
 from attack import Counts, arguments, numbers, pictures, records, tiff
-from equilabel.cli import jsonfiles
+from equilabel.cli import records as cli_records
 
 
 def test_counts_hold_if_every_input_was_read_right_or_refused():
@@ -122,8 +122,8 @@ def test_poisoned_records_cost_their_image_a_second_labeling_and_nothing_else(mo
     counts = records.attack(20, 2)
     assert counts.submitted == 19
     assert counts.holds, counts.notes
-    monkeypatch.setattr(jsonfiles, "_legible", lambda value: value)
-    monkeypatch.setattr(jsonfiles, "_FITTING", {})
+    monkeypatch.setattr(cli_records, "_legible", lambda value: value)
+    monkeypatch.setattr(cli_records, "_fitting", lambda entry: cli_records.Record(**entry))
     assert records.attack(8, 2).wrong > 0
 
 

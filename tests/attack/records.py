@@ -21,7 +21,7 @@ from unittest.mock import patch
 
 from attack import Counts
 from batches import label_here, picture, tiff
-from equilabel.cli import jsonfiles, main, running
+from equilabel.cli import main, records, running
 
 BATCH = ("batch", "in", "--out", "out", "--no-overlay", "--spacing", "0.5", "--unit", "um")
 DIGITS, DEEP = "digits", "deep"  # stand for what the parser of Python does not take
@@ -85,7 +85,7 @@ def poison(path: Path, rng: random.Random) -> str:
         holder[key] = value
         story.append(f"{key!r}: {str(value)[:40]!r}")
     del content["sha256"]
-    content["sha256"] = jsonfiles._digest(content)
+    content["sha256"] = records._digest(content)
     text = json.dumps(content).replace(f'"{DIGITS}"', "9" * 5000)
     path.write_text(text.replace(f'"{DEEP}"', "[" * 10**5 + "]" * 10**5), "utf-8")
     return ", ".join(story)

@@ -19,7 +19,7 @@ from batches import picture, posix, record, summary, tiff
 from clusters import cluster
 from equilabel.cli import clustered, detached, main, one, running
 from equilabel.cli.options import Options, RefusedError
-from equilabel.cli.provenance import Provenance, provenance
+from equilabel.cli.records import Provenance, provenance
 
 pytest.importorskip("distributed")
 pytestmark = [pytest.mark.slow, posix]

@@ -20,7 +20,7 @@ from batches import (
 )
 from equilabel.cli import claim, main, one, running
 from equilabel.cli.options import Options
-from equilabel.cli.provenance import provenance
+from equilabel.cli.records import provenance
 
 
 def test_earlier_results_are_never_overwritten_unasked(here, capsys):

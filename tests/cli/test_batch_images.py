@@ -11,7 +11,7 @@ from batches import names, posix, record, results, summary, tiff
 from equilabel import segment
 from equilabel.cli import main, one
 from equilabel.cli.options import Options
-from equilabel.cli.provenance import provenance
+from equilabel.cli.records import provenance
 from equilabel.storage.tiff import read_tiff
 
 

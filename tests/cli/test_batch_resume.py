@@ -5,6 +5,7 @@ import json
 import os
 import random
 import shutil
+import signal
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 from attack.records import printed
 from batches import label_here, names, picture, record, refused, results, summary, tiff
-from equilabel.cli import folder, jsonfiles, main, running
+from equilabel.cli import folder, main, records, resume, running, trial
 from equilabel.cli.records import record_path
 
 SIZES = {"of": "area", "unit": "", "counts": {}}
@@ -139,6 +140,61 @@ def test_results_count_only_with_their_record(finished, monkeypatch):
             main([*BATCH, "--resume"])
     assert len(Path("out/b_table.csv").read_text(encoding="utf-8").splitlines()) == 2
     assert finished() == ["skipped", "done"]
+
+
+def test_resume_starts_no_process_where_small_images_are_complete(finished, monkeypatch):
+    def fail(*_, **__):
+        pytest.fail("a process was started")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "label_all", fail)
+        assert finished() == ["skipped", "skipped"]
+
+
+def test_large_files_are_compared_by_processes(finished, monkeypatch):
+    given = []
+
+    def label_and_note(jobs, *words, **keywords):
+        given.extend(job.name for job in jobs)
+        return label_here(jobs, *words, **keywords)
+
+    monkeypatch.setattr(running, "label_all", label_and_note)
+    monkeypatch.setattr(resume, "SMALL", Path("out/b_overlay.png").stat().st_size - 1)
+    assert finished() == ["skipped", "skipped"]
+    assert given == ["a", "b"]
+
+
+def test_an_interrupt_while_results_are_compared_leaves_all_as_it_is(finished, monkeypatch, capsys):
+    def interrupt(*_):
+        signal.raise_signal(signal.SIGINT)
+
+    before = content()
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "find_kept_at_once", interrupt)
+        assert main([*BATCH, "--resume"]) == 130
+    assert "nothing was written" in capsys.readouterr().err
+    assert content() == before
+
+
+def test_a_trial_of_the_options_comes_before_kept_images_are_declared(finished, monkeypatch):
+    tiff("in/c.tif")
+    before = content()
+    with monkeypatch.context() as patch:
+        patch.setattr(trial, "check", lambda _: "no GPU")
+        patch.setattr(running, "label_all", label_here)
+        assert main([*BATCH, "--resume"]) == 2
+    assert content() == before
+
+
+def test_a_record_that_an_earlier_version_wrote_reads():
+    found = records.read_record(Path(__file__).with_name("format_2.json"))
+    assert (found.threshold, found.shape, found.spacing) == (
+        *(20.0, (2, 24, 32)),
+        {"Y": 0.5, "X": 0.5},
+    )
+    assert found.in_pixels == {"min_size": 4}
+    assert [frame["objects"] for frame in found.frames] == [2, 2]
+    assert type(found.in_pixels["min_size"]) is int  # as it was written
 
 
 # -------------------------------------------------------------------------------------- two runs
@@ -312,7 +368,7 @@ def sign(name, **values):
     content = json.loads(path.read_text("utf-8"))
     del content["sha256"]
     content["record"] |= values
-    content["sha256"] = jsonfiles._digest(content)
+    content["sha256"] = records._digest(content)
     path.write_text(json.dumps(content), "utf-8")
 
 

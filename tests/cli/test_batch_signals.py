@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from batches import SOURCE, label_here, names, posix, record, results, start, summary, tiff
-from equilabel.cli import batch, main, running, signals
+from equilabel.cli import batch, main, resume, running, signals
 
 REQUESTS = [signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGINT)]
 BATCH = ("batch", "in", "--out", "out")
@@ -50,22 +50,25 @@ def test_an_interrupt_before_the_first_result_leaves_nothing(here, monkeypatch, 
     assert not Path("out").exists()
 
 
-def test_an_interrupt_while_resuming_forgets_nothing(here, monkeypatch):
+@pytest.mark.parametrize("small", [True, False])
+def test_an_interrupt_while_resuming_forgets_nothing(here, monkeypatch, small):
+    monkeypatch.setattr(resume, "SMALL", resume.SMALL * small)
     for name in "abc":
         tiff(f"in/{name}.tif")
     assert main(BATCH) == 0
     Path("out/c_table.csv").write_text("another size")
-    monkeypatch.setattr(running, "label_all", interrupt(after=1))
+    monkeypatch.setattr(running, "label_all", interrupt(after=0 if small else 1))
     assert main([*BATCH, "--resume"]) == 130
     rows = summary().values()
     assert [row["status"] for row in rows] == ["skipped", "skipped", "interrupted"]
-    assert ["not checked again" in row["notes"] for row in rows] == [False, True, False]
+    assert ["not checked again" in row["notes"] for row in rows] == [False, not small, False]
     monkeypatch.setattr(running, "label_all", label_here)
     assert main([*BATCH, "--resume"]) == 0
     assert [row["status"] for row in summary().values()] == ["skipped", "skipped", "done"]
 
 
 def test_an_interrupt_before_the_first_image_of_a_resumed_run_changes_nothing(here, monkeypatch):
+    monkeypatch.setattr(resume, "SMALL", 0)  # else both are kept before that
     for name in "ab":
         tiff(f"in/{name}.tif")
     assert main(BATCH) == 0

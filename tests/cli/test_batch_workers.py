@@ -14,7 +14,7 @@ import light_worker
 from batches import SOURCE, names, picture, posix, results, start, summary, tiff
 from equilabel.cli import main, one, running, worker, workers
 from equilabel.cli.options import Options, RefusedError
-from equilabel.cli.provenance import provenance
+from equilabel.cli.records import provenance
 
 pytestmark = pytest.mark.slow
 NO_MEMORY = "(_ for _ in ()).throw(MemoryError)"

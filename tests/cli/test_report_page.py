@@ -17,8 +17,7 @@ from equilabel.cli import main, one, progress
 from equilabel.cli.forecast import drawing, forecast
 from equilabel.cli.options import Options
 from equilabel.cli.pace import Pace
-from equilabel.cli.provenance import provenance
-from equilabel.cli.records import Record
+from equilabel.cli.records import Record, provenance
 from equilabel.cli.report import thumbnails
 from equilabel.storage.headers import Header, read_header
 
@@ -105,6 +104,37 @@ def test_pictures_are_left_out_of_a_report_that_has_many(here, monkeypatch):
         tiff(f"in/{name}.tif")
     assert main(["batch", "in", "--out", "out"]) == 0
     assert Path("out/report.html").read_text(encoding="utf-8").count("<img") == 1
+
+
+def test_pictures_are_taken_from_an_earlier_report_while_overlays_stay_the_same(here, monkeypatch):
+    for number, name in enumerate("ab"):
+        tiff(f"in/{name}.tif", picture(objects=1 + number))
+    assert main(["batch", "in", "--out", "out"]) == 0
+    found, before = [], pictures()
+    make = thumbnails._thumbnail
+    monkeypatch.setattr(thumbnails, "_thumbnail", lambda path: found.append(path) or make(path))
+    assert main(["batch", "in", "--out", "out", "--resume"]) == 0
+    assert (found, pictures()) == ([], before)
+    tiff("in/b.tif", picture(objects=0))
+    assert main(["batch", "in", "--out", "out", "--resume"]) == 0
+    assert found == [Path("out/b_overlay.png")]
+    assert pictures()[0] == before[0] != pictures()[1] != before[1]
+
+
+@pytest.mark.parametrize("poison", ['" onload="x', "<script>", "AAAA" * 2**15, "\x1b[31m"])
+def test_nothing_else_is_taken_from_an_earlier_report(here, poison):
+    tiff("in/a.tif")
+    assert main(["batch", "in", "--out", "out"]) == 0
+    page, before = Path("out/report.html"), pictures()
+    text = page.read_text(encoding="utf-8")
+    page.write_text(text.replace("base64,", f"base64,{poison}"), encoding="utf-8")
+    assert main(["batch", "in", "--out", "out", "--resume"]) == 0
+    assert pictures() == before
+
+
+def pictures():
+    found = Page(Path("out/report.html").read_text(encoding="utf-8"))
+    return [each["src"] for tag, each in found.tags if tag == "img"]
 
 
 def test_a_dry_run_tells_sizes_and_memory_and_writes_nothing(here, capsys):

@@ -15,7 +15,7 @@ from batches import picture, tiff
 from equilabel import segment
 from equilabel.cli import main, single, streams, worker
 from equilabel.cli.options import Options
-from equilabel.cli.provenance import provenance
+from equilabel.cli.records import provenance
 from equilabel.devices import cache, compiling, jit, threads
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")

@@ -6,19 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .claim import claimed
-from .clashes import refuse_clashes
 from .clustered import check_scheduler
-from .earlier import count_others
 from .folder import refuse_losses
 from .formats import check_formats
-from .inputs import find
-from .jsonfiles import read_run
-from .names import expanded, quoted
+from .inputs import find, find_pairs, refuse_clashes
+from .names import expanded
 from .options import RefusedError
-from .pairs import find_pairs
-from .provenance import Provenance, differences, provenance
-from .records import RUN
+from .records import provenance
 from .rehearsal import rehearse
+from .resume import count_others, refuse_difference
 from .running import Batch
 from .stacks import find_stacks
 
@@ -27,6 +23,7 @@ if TYPE_CHECKING:
 
     from .inputs import Input
     from .options import Options
+    from .records import Provenance
     from .repeat import Earlier
 
 
@@ -107,17 +104,5 @@ def _check_folder(
     present = refuse_losses(out, inputs, options, replace=resume or overwrite)
     made_with = provenance(options)
     if resume and (present or count_others(out, [item.name for item in inputs])):
-        _refuse_difference(out, made_with)
+        refuse_difference(out, made_with)
     return made_with
-
-
-def _refuse_difference(out: Path, now: Provenance) -> None:
-    """Raise RefusedError if the results of two different runs would be mixed."""
-    found = differences(now, read_run(out / RUN))
-    if found:
-        message = (
-            f"--resume needs the options and versions of the run that wrote {quoted(out / RUN)}; "
-            f"got {'; '.join(found)}. Use those, pass --overwrite to compute all results again, "
-            "or choose another folder."
-        )
-        raise RefusedError(message)

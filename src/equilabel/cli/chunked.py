@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import warnings
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from equilabel.storage.files import folder_for
+from equilabel.storage.ome_zarr import find_image, is_zarr
 
 from .block_progress import BlockProgress
 from .chunk_axes import find_axes
 from .chunk_choices import TAKEN, check_choices
 from .columns import column_units, summarize
 from .errors import explain, name_options, one_line
-from .jsonfiles import write_record
-from .names import printable
+from .names import expanded, printable, quoted, stem
 from .options import OME_ZARR, RefusedError
 from .progress import describe
-from .provenance import provenance
-from .records import Record, describe_result
-from .results import plain
+from .records import Record, describe_result, provenance, write_record
+from .results import describe_objects
 from .signals import Interrupted
-from .stores import Aside, find_places, refuse_losses
 from .streams import complain, say
 
 if TYPE_CHECKING:
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
     from .chunk_axes import Axes
     from .chunk_choices import Choices
     from .options import Options
-    from .stores import Places
 
 
 def run_in_chunks(path: Path, out: Path, options: Options, choices: Choices) -> int:
@@ -140,21 +137,109 @@ def _record(
     path: Path, places: Places, found: Segmentation, axes: Axes, units: dict[str, str]
 ) -> Record:
     """Return the record of the results; labels have no checksum, because each chunk has its own."""
-    table = {**describe_result(places.table, places.table.name), "units": units}
+    table = describe_result(places.table, places.table.name)
+    table["units"] = units
     return Record(
         printable(path),
         printable(places.labels.name),
         "done",
-        objects=int(found.num),
-        threshold=plain("local" if found.threshold is None else found.threshold),
+        **describe_objects(found),
         shape=axes.shape,
         axes=axes.names,
         spacing=axes.spacing,
         unit=axes.unit if axes.spacing else "",
-        in_pixels={name: value for name, value in found.in_pixels.items() if np.any(value)},
-        method=found.method,
-        device=found.device,
-        connectivity=found.connectivity,
         statistics=summarize(found.table),
         outputs={"labels": {"file": printable(places.labels.name), "sha256": ""}, "table": table},
     )
+
+
+# ---------------------------------------------------------------------------- where the results are
+
+
+class Places(NamedTuple):
+    """Paths of results; `labels` is a Zarr."""
+
+    labels: Path
+    table: Path
+    record: Path
+
+
+def find_places(path: Path, out: Path, options: Options) -> Places:
+    """Return the paths of the results of the image at `path`.
+
+    `out` is a folder for all results, or the Zarr of labels itself: if its name ends in ``.zarr``,
+    or if it is in the folder ``labels`` of an OME-Zarr. The table and the record are then inside.
+    Raises RefusedError if the image would be damaged.
+    """
+    out = expanded(out, "--out")
+    table = f"table.{options.format}"
+    if out.suffix.lower() == ".zarr" or _is_among_labels(out):
+        places = Places(out, out / table, out / "record.json")
+    else:
+        name = stem(path)
+        places = Places(
+            out / f"{name}_labels.zarr", out / f"{name}_{table}", out / f"{name}_record.json"
+        )
+    image, labels = path.resolve(), places.labels.resolve()
+    inside = image in labels.parents and not _is_among_labels(places.labels)
+    if labels == image or labels in image.parents or inside:
+        remedy = "Choose another folder"
+        if find_image(path).group is not None:
+            remedy += f", or one in its folder of labels: {quoted(path / 'labels' / 'objects')}"
+        message = f"--out must not be the image or in it; got {quoted(places.labels)}. {remedy}."
+        raise RefusedError(message)
+    return places
+
+
+def _is_among_labels(out: Path) -> bool:
+    """Return whether a path is in the folder of labels of an OME-Zarr."""
+    image = out.parent.parent
+    if out.parent.name != "labels" or not is_zarr(image):
+        return False
+    try:
+        return find_image(image).group is not None
+    except ValueError:
+        return False
+
+
+def refuse_losses(places: Places, *, resume: bool, overwrite: bool) -> None:
+    """Raise RefusedError if a complete or unfinished result would be lost without --overwrite."""
+    if resume or overwrite:
+        return
+    present = next((path for path in places if os.path.lexists(path)), None)
+    if present is not None:
+        message = (
+            f"results in chunks must not replace earlier ones; got {quoted(present)}. Pass "
+            "--overwrite to replace them, or --out with another folder."
+        )
+        raise RefusedError(message)
+    begun = folder_for(places.labels)
+    if os.path.lexists(begun):
+        message = (
+            f"results must not replace an unfinished run; got {quoted(begun)}. Pass --resume to "
+            "go on with it, or --overwrite to begin again."
+        )
+        raise RefusedError(message)
+
+
+class Aside:
+    """Earlier labels (a Zarr), kept until new ones are complete or the run is refused."""
+
+    def __init__(self, labels: Path) -> None:
+        self._labels, self._kept = labels, labels.with_name(f".{labels.name}.replaced")
+
+    def put(self) -> None:
+        """Rename earlier labels."""
+        if is_zarr(self._labels):
+            if self._kept.exists():
+                shutil.rmtree(self._kept)
+            os.replace(self._labels, self._kept)  # noqa: PTH105 - atomic
+
+    def settle(self) -> None:
+        """Remove them if there are new labels; restore them if no new ones were begun."""
+        if not self._kept.exists():
+            return
+        if self._labels.exists():
+            shutil.rmtree(self._kept, ignore_errors=True)
+        elif not folder_for(self._labels).exists():
+            os.replace(self._kept, self._labels)  # noqa: PTH105

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .one import Job
     from .options import Options
-    from .provenance import Provenance
+    from .records import Provenance
 
 
 def check_scheduler(address: str | None, *, jobs: int) -> None:

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from equilabel.storage import memory
 
-from .provenance import Provenance, differences, provenance
-from .records import Record
+from .records import Provenance, Record, differences, provenance
 from .worker import BROKEN, News, Worker, serve
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from .options import RefusedError
 from .records import OF_RUN, STATE, record_path
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from .inputs import Input
     from .options import Options
@@ -39,8 +39,8 @@ def refuse_losses(
     """
     images = [item for item in inputs if not item.complaint]
     files = [path for item in images for path in (item.path, item.image) if path is not None]
-    sources = set(map(os.path.realpath, files))
     root, real = os.path.realpath(out), cache(os.path.realpath)
+    sources = {_real(os.path.split(path), real) for path in files}
     zarr = next((path for path in files if is_zarr(path) and _is_within(root, path)), None)
     if zarr is not None:
         message = (
@@ -49,37 +49,50 @@ def refuse_losses(
         )
         raise RefusedError(message)
     present: list[Path] = []
-    for path in [
-        *(out / f"{item.name}{ending}" for item in images for ending in options.all_endings()),
-        *(out / name for name in OF_RUN),
-    ]:
-        target = os.path.join(real(path.parent), path.name)  # noqa: PTH118 - as `realpath` says it
-        if not Path(target).is_relative_to(root):
+    names = [f"{item.name}{ending}" for item in images for ending in options.all_endings()]
+    for name in (*names, *OF_RUN):
+        parts = os.path.split(f"{out}{os.sep}{name}")  # many: pathlib is slow
+        target = f"{real(parts[0]).rstrip(os.sep)}{os.sep}{parts[1]}"
+        if not target.startswith(f"{root.rstrip(os.sep)}{os.sep}"):
             message = (
-                f"results must stay inside {quoted(out)}; got {quoted(path)}, a link to "
+                f"results must stay inside {quoted(out)}; got {quoted(out / name)}, a link to "
                 f"{quoted(target)}. Remove the link, or choose another folder."
             )
             raise RefusedError(message)
-        if not os.path.lexists(path):
+        if not os.path.lexists(target):
             continue
-        if sources & {target, os.path.realpath(path)} or _is_around(path, sources):
+        path = out / name
+        if sources & {target, _real(parts, real)} or _is_around(path, sources):
             message = (
                 f"results must not replace an input; got {quoted(path)}, which is both. "
                 "Choose another folder."
             )
             raise RefusedError(message)
         present.append(path)
-    if present and not replace:
-        more = f" and {len(present) - 1} more" if len(present) > 1 else ""
-        message = (
-            f"--out must hold no earlier results; got {quoted(present[0])}{more}. "
-            "Pass --resume to continue that run, --overwrite to replace its results, or choose "
-            "another folder."
-        )
-        raise RefusedError(message)
+    if not replace:
+        refuse_present(present, "--resume to continue that run, --overwrite to replace its results")
     _refuse_obstacles(out)
     of_run = [out / name for name in OF_RUN]
     return [path for path in present if path not in of_run]
+
+
+def refuse_present(present: Sequence[Path], remedy: str = "--overwrite to replace them") -> None:
+    """Raise RefusedError if there are earlier results."""
+    if present:
+        more = f" and {len(present) - 1} more" if len(present) > 1 else ""
+        message = (
+            f"--out must hold no earlier results; got {quoted(present[0])}{more}. Pass {remedy}, "
+            "or choose another folder."
+        )
+        raise RefusedError(message)
+
+
+def _real(parts: tuple[str, str], real: Callable[[str], str]) -> str:
+    """Return `os.path.realpath` of a folder and a name in it; `real` remembers that of folders."""
+    path = os.path.join(*parts)  # noqa: PTH118
+    if parts[1] in ("", ".", "..") or os.path.islink(path):  # noqa: PTH114
+        return os.path.realpath(path)
+    return os.path.join(real(parts[0]), parts[1])  # noqa: PTH118
 
 
 def _is_within(root: str, folder: Path) -> bool:
@@ -156,7 +169,7 @@ def give_name(result: Path, final: Path) -> None:
     """Move a result to its final name; an earlier Zarr goes to the folder of the new one.
 
     A folder cannot be replaced atomically. After a crash in between, nothing has the final name,
-    and `recovery` finds the new result.
+    and `find_finished` finds the new result.
     """
     if is_folder(final) or result.is_dir():
         put_away(final, result.parent)

@@ -1,26 +1,32 @@
-"""Find the input images, and choose the names of their results."""
+"""Find the input images, and choose the names of their results; leave out and refuse others."""
 
 from __future__ import annotations
 
 import glob
 import os
 import stat
+import unicodedata
 from collections import Counter
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from equilabel.storage.images import TIFF
-from equilabel.storage.ome_zarr import is_zarr
+from equilabel.storage.ome_zarr import describes_labels, is_zarr
 
-from .leftout import count_kinds, reason, tell_unread
 from .names import SUFFIXES, expanded, printable, quoted, stem
 from .options import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 FILE, FOLDER, NOTHING = "a file", "a folder", "nothing"
+MOST_KINDS = 8  # kinds of files listed in a line
+RESULTS = {"_labels": "a label image", "_overlay": "an overlay"}
+DESCRIBED = "labels, as its description says"
+# What programs (equilabel, Cellpose, others) append to the name of an image. Longest first.
+LABELS = ("_segmentation", "_cp_masks", "_labels", "_masks", "_label", "_mask", "_seg")
+IMAGES = ("_image", "_img")
 
 
 @dataclass(frozen=True)
@@ -232,3 +238,213 @@ def named_apart(inputs: list[Input]) -> list[Input]:
         else item
         for item in inputs
     ]
+
+
+# --------------------------------------------------------------------------------- what is left out
+
+
+def reason(path: Path, *, named: bool, labels: bool = False) -> str:
+    """Return why a file is left out as a result of an earlier run; "" if it is not.
+
+    Decided from its name and from a table beside it. `named` is True if the user typed the path
+    itself, `labels` if label images are searched for.
+    """
+    name = stem(path)
+    ending = next((each for each in RESULTS if name.endswith(each)), "")
+    if labels and ending == "_labels":
+        return ""
+    if not ending:
+        other = not (labels or named) and is_zarr(path) and describes_labels(path)
+        return f"{DESCRIBED}. Pass it by its name to label it too." if other else ""
+    what = RESULTS[ending]
+    table = path.with_name(name.removesuffix(ending) + "_table")
+    for suffix in ("csv", "parquet"):
+        if os.path.exists(f"{table}.{suffix}"):  # noqa: PTH110 - never raises
+            beside = quoted(f"{table.name}.{suffix}")
+            return f"{what} whose table is beside it, {beside}. Rename it to label it too."
+    if named or (ending == "_overlay" and path.suffix.lower() != ".png"):
+        return ""
+    return f"named like {what}. Pass the file by its name to label it too."
+
+
+def count_kinds(paths: Iterable[Path]) -> str:
+    """Count files by the endings of their names, the most frequent first.
+
+    >>> from pathlib import Path
+    >>> count_kinds([Path("a.txt"), Path("README"), Path("b.TXT")])
+    '2 .txt, 1 without an ending'
+    """
+    kinds = Counter(path.suffix.lower() or "without an ending" for path in paths)
+    ordered = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
+    told = [f"{count} {printable(kind)}" for kind, count in ordered[:MOST_KINDS]]
+    return ", ".join([*told, *(["..."] if len(kinds) > MOST_KINDS else [])])
+
+
+def tell_unread(paths: Iterable[Path]) -> list[str]:
+    """Return a line about files whose names are not those of images; [] if there are none."""
+    paths = list(paths)
+    if not paths:
+        return []
+    count = f"{len(paths)} file{'s' * (len(paths) != 1)}"
+    return [f"{count} left out: {count_kinds(paths)}. Images end in {', '.join(SUFFIXES)}."]
+
+
+# -------------------------------------------------------------------------- labels and their images
+
+
+def find_pairs(
+    words: Sequence[str], image: str | None, out: Path, *, recursive: bool
+) -> tuple[list[Input], list[str]]:
+    """Find labels, each with its image; also return lines about files that are left out.
+
+    `image` is a file for one file of labels, or a folder in which images are found by their names.
+    Labels without an image get a complaint. Raises RefusedError if there are no labels, or if
+    `image` does not exist or is one file for several labels.
+    """
+    inputs, skipped = find(words, out, recursive=recursive, labels=True)
+    if image is None:
+        return [_renamed(item) for item in inputs], skipped
+    path = expanded(image, "--image")
+    kind = kind_of(path)
+    if kind == FILE or is_zarr(path):
+        if len(inputs) > 1:
+            message = (
+                f"--image must be a folder for {len(inputs)} files of labels; got the file "
+                f"{quoted(path)}. Pass the folder that holds their images."
+            )
+            raise RefusedError(message)
+        return [_renamed(replace(item, image=path)) for item in inputs], skipped
+    if kind != FOLDER:
+        message = f"--image must be a file or a folder; got {quoted(path)}, {kind}. Check the path."
+        raise RefusedError(message)
+    images, _ = find([image], out, recursive=recursive, labels=True)
+    together = {item.path.resolve() for item in images if not item.complaint}
+    if {item.path.resolve() for item in inputs} & together:  # labels and images are in one folder
+        images = [item for item in images if base(item.name, LABELS) == item.name]
+        inputs = [item for item in inputs if base(item.name, LABELS) != item.name]
+        if not inputs:
+            message = (
+                f"LABELS must end in one of {list(LABELS)} beside their images; got none in "
+                f"{quoted(path)}. Rename them, or put them into a folder of their own."
+            )
+            raise RefusedError(message)
+    known: dict[str, list[Path]] = {}
+    for item in images:
+        for name in dict.fromkeys((item.name, base(item.name, IMAGES))):
+            known.setdefault(name, []).append(item.path)
+    return [_paired(item, known, path) for item in inputs], skipped
+
+
+def base(name: str, endings: Sequence[str]) -> str:
+    """Return a name without the first of the endings that it has.
+
+    >>> base("day1/cells_cp_masks", LABELS), base("cells", LABELS)
+    ('day1/cells', 'cells')
+    """
+    for ending in endings:
+        short = name[: -len(ending)]
+        if name.lower().endswith(ending) and short and short[-1] != "/":
+            return short
+    return name
+
+
+def _renamed(item: Input) -> Input:
+    return item if item.complaint else replace(item, name=base(item.name, LABELS))
+
+
+def _paired(item: Input, known: dict[str, list[Path]], folder: Path) -> Input:
+    """Return labels with their image; an image with the same full name comes first."""
+    if item.complaint:
+        return item
+    short = base(item.name, LABELS)
+    found = known.get(item.name) or known.get(short) or known.get(base(short, IMAGES)) or []
+    if len(found) == 1:
+        return replace(item, name=short, image=found[0])
+    if found:
+        got = " and ".join(quoted(path.name) for path in found)
+        message = f"labels must have one image; got {got} in {quoted(folder)}. Rename one."
+    else:
+        message = (
+            f"labels must have an image of their name; got none for {quoted(short)} in "
+            f"{quoted(folder)}. Rename one, or pass both files by their names."
+        )
+    return replace(item, complaint=message)
+
+
+# --------------------------------------------------------------------------------- names of results
+
+
+def refuse_clashes(inputs: Sequence[Input], endings: Mapping[str, str]) -> None:
+    """Raise a RefusedError that names two inputs with conflicting results.
+
+    `endings` are the endings of the names of results, by kind. Names that differ only in case or in
+    the encoding of accents count as equal, because many disks do not tell them apart.
+    """
+    ending = next(iter(endings.values()))
+    first: dict[str, Input] = {}
+    for item in inputs:
+        if item.complaint:
+            continue
+        other = first.setdefault(_key(item.name), item)
+        if other is not item:
+            message = (
+                f"inputs must have names of their own; got {quoted(other.path)} and "
+                f"{quoted(item.path)}, both for {quoted(item.name + ending)}. "
+                f"{_remedy(other.path, item.path)}"
+            )
+            raise RefusedError(message)
+
+    known = {_key(item.name + end): item for item in first.values() for end in endings.values()}
+    for item in first.values():
+        for folder in map(str, PurePosixPath(item.name).parents if "/" in item.name else ()):
+            found = known.get(_key(folder))
+            if found is not None:
+                message = (
+                    f"results must not lie in others; got {quoted(item.path)}, whose results are "
+                    f"in {quoted(folder)}, also a result of {quoted(found.path)}. Rename that "
+                    "folder, or use another --out for it."
+                )
+                raise RefusedError(message)
+
+
+def _remedy(one: Path, other: Path) -> str:
+    """Describe how to keep the results of two files apart."""
+    folder = _common(one, other)
+    names = [_below(folder, path) for path in (one, other)]
+    whole_disk = folder.is_absolute() and folder == Path(folder.anchor)
+    if whole_disk or None in names or _key(str(names[0])) == _key(str(names[1])):
+        return "Rename one, or use another --out for it."
+    return (
+        f"Pass the folder {quoted(folder)} with --recursive in place of both, which keeps "
+        "subfolders apart. Or rename one, or use another --out for it."
+    )
+
+
+def _common(one: Path, other: Path) -> Path:
+    """Return the deepest common folder; absolute unless both paths are below the current folder."""
+    paths = [one, other]
+    if any(path.is_absolute() or ".." in path.parts for path in paths):
+        paths = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - links stay
+    try:
+        return Path(os.path.commonpath([path.parent for path in paths]) or ".")
+    except ValueError:  # two disks
+        return Path(paths[0].anchor)
+
+
+def _below(folder: Path, path: Path) -> str | None:
+    """Return the name of the results below a folder; None if a search would not find the file."""
+    path = Path(os.path.abspath(path)) if folder.is_absolute() else path  # noqa: PTH100
+    try:
+        parts = path.relative_to(folder).parts[:-1]
+    except ValueError:
+        return None
+    inside = folder
+    for part in parts:
+        inside /= part
+        if part.startswith(".") or inside.is_symlink():
+            return None
+    return "/".join((*parts, stem(path)))
+
+
+def _key(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()

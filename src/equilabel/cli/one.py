@@ -14,15 +14,14 @@ from equilabel.descriptions import describe_values
 from equilabel.storage.files import passing_names
 from equilabel.storage.shortage import is_shortage
 
-from .earlier import find_earlier
 from .errors import MEMORY, explain, name_options, one_line
 from .folder import RECORD
 from .forecast import is_in_blocks, refuse_too_large
-from .jsonfiles import write_record
 from .names import printable
 from .notes import notes_of_file, notes_on_spacing
 from .pixelsize import known_axes
-from .records import Record
+from .records import Record, write_record
+from .resume import checksum_of_image, find_kept, parts_of
 
 if TYPE_CHECKING:
     import os
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from .options import Options
     from .pixelsize import KnownAxes
-    from .provenance import Provenance
+    from .records import Provenance
 
 FOR_USERS = (UserWarning, RuntimeWarning)  # other warnings are for developers
 
@@ -54,6 +53,11 @@ class Job:
     # record) if no run would notice an incomplete record
     flush: str = "results"
 
+    @property
+    def files(self) -> list[Path]:
+        """The image, and the one to measure in."""
+        return [path for path in (self.path, self.image) if path is not None]
+
 
 def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
     """Label one image, write its results, and return its record, which includes any error."""
@@ -66,13 +70,12 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
     with warnings.catch_warnings(record=True) as caught, passing:
         warnings.simplefilter("always")
         try:
-            files = [path for path in (job.path, job.image) if path is not None]
-            before = [path.stat() for path in _parts(files)]
-            record = replace(record, sha256=_hash(files, options))
-            if job.resume:
-                earlier = find_earlier(job.out, job.name, options.endings(), print_)
-                if earlier is not None and earlier.sha256 == record.sha256:
-                    return replace(earlier, status="skipped", file=record.file)
+            files = job.files
+            before = [path.stat() for path in parts_of(files)]
+            record = replace(record, sha256=checksum_of_image(files, options))
+            given = job.out, job.name, options, print_, record.sha256
+            if job.resume and (kept := find_kept(*given)):
+                return replace(kept, status="skipped", file=record.file)
             if is_in_blocks(job.path, options):
                 from .in_blocks import check_blocks, label_in_blocks
 
@@ -157,37 +160,9 @@ def _failed(job: Job, record: Record, error: Exception) -> Record:
     return replace(record, status="failed", error=explain(error), attempts=attempts, outputs={})
 
 
-def _parts(paths: Sequence[Path]) -> list[Path]:
-    """Return files; a folder of slices or a Zarr is replaced by the files in it."""
-    from equilabel.storage.images import SUFFIXES
-    from equilabel.storage.ome_zarr import files_of, is_zarr
-    from equilabel.storage.slices import slices_in
-
-    found: list[Path] = []
-    for path in paths:
-        if is_zarr(path):
-            found += files_of(path)
-        else:
-            found += slices_in(path, SUFFIXES) if path.is_dir() else [path]
-    return found
-
-
-def _hash(files: Sequence[Path], options: Options) -> str:
-    """Return the checksums of an image and of the image in which it is measured."""
-    from equilabel.storage.files import sha256
-    from equilabel.storage.slices import hash_of
-
-    def checksum(path: Path) -> str:
-        if path.is_dir():
-            return hash_of(_parts([path]), None if options.slices else path)
-        return sha256(path)
-
-    return ",".join(map(checksum, files))
-
-
 def _same(before: Sequence[os.stat_result], files: Sequence[Path]) -> None:
     """Raise ValueError if files have changed."""
-    after = [path.stat() for path in _parts(files)]
+    after = [path.stat() for path in parts_of(files)]
     if [(s.st_size, s.st_mtime_ns) for s in before] != [(s.st_size, s.st_mtime_ns) for s in after]:
         message = "image file must not change while it is read; got a new size or time. Run again."
         raise ValueError(message)

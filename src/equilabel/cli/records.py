@@ -1,27 +1,79 @@
-"""The record of an image: a row of summary.csv, and an entry of run.json."""
+"""The record of an image: what it was made from, with what, and what was written.
+
+It is an entry of run.json, a row of summary.csv, and a file of its own that --resume compares.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypeAlias, TypedDict
 
-from equilabel.storage.table import write_table
+import msgspec
 
-from .checksums import checksum_of, size_of
+import equilabel
+from equilabel.storage.files import is_folder, open_regular, replacing
+
 from .names import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from .options import Options
 
 SUMMARY, RUN, REPORT = "summary.csv", "run.json", "report.html"
 OBJECTS = ("objects.csv", "objects.parquet")  # the tables of all images
 OF_RUN = (SUMMARY, RUN, REPORT, *OBJECTS)
-Facts: TypeAlias = dict[str, Any]  # values that JSON holds, by name
 STATE = ".equilabel"  # folder of the images' records, in the output folder
+FORMAT = 2  # of records and run.json; since 2, lengths without a unit are pixels
+
+# Packages that read pixels, compute with them, or write results.
+PACKAGES = (
+    *("numpy", "numba", "scikit-image", "scipy", "pandas"),
+    *("tifffile", "imagecodecs", "pillow"),
+)
+READERS = (
+    *("zarr", "numcodecs"),
+    *("bioio", "bioio-czi", "bioio-nd2", "bioio-lif", "bioio-dv", "bioio-sldy"),
+)
+
+# What a record may hold: others may be able to write to its folder.
+Facts: TypeAlias = dict[str, Any]  # values that JSON holds, by name
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Real: TypeAlias = Annotated[float, msgspec.Meta(ge=-1e300, le=1e300)]
+Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Number: TypeAlias = Real | Whole  # in this order, 2 would become 2.0 without `Whole`
+Step: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^-?([0-3]?[0-9]{1,3}|4000)\Z")]
+
+
+class Sizes(TypedDict, total=False):
+    """A histogram of the sizes of objects, from `count_sizes`; empty if there are no sizes."""
+
+    of: str  # the column
+    unit: str
+    counts: dict[Step, Annotated[int, msgspec.Meta(gt=0, le=2**63 - 1)]]
+
+
+class Frame(TypedDict):
+    """What each frame of a stack has, besides statistics."""
+
+    frame: Count
+    objects: Count
+
+
+class Output(TypedDict):
+    """A file or folder that was written for an image, as `describe_result` returns it."""
+
+    file: str  # path below the output folder
+    sha256: str
+    bytes: NotRequired[Count | None]
+    units: NotRequired[dict[str, str]]  # of the columns of a table
 
 
 @dataclass(frozen=True)
@@ -34,30 +86,30 @@ class Record:
     # other fields are
     status: str
     image: str = ""  # in which labels were measured
-    objects: int | None = None
-    threshold: float | tuple[float, ...] | str | None = None
-    shape: tuple[int, ...] = ()  # of the image as it was read
+    objects: Count | None = None
+    threshold: Number | tuple[Number, ...] | str | None = None
+    shape: tuple[Count, ...] = ()  # of the image as it was read
     axes: str = ""
-    spacing: dict[str, float] = field(default_factory=dict)  # by axis
+    spacing: dict[str, Number] = field(default_factory=dict)  # by axis
     unit: str = ""
     # mean and total sizes, and mean intensities, of its objects
-    statistics: dict[str, float | None] = field(default_factory=dict)
-    frames: tuple[Facts, ...] = ()  # number, objects and statistics of each frame of a stack
-    sizes: Facts = field(default_factory=dict)  # from `count_sizes`
-    seconds: float = 0.0  # from opening the image to the last result
+    statistics: dict[str, Number | None] = field(default_factory=dict)
+    # number, objects and statistics of each frame of a stack
+    frames: tuple[dict[str, Number | None], ...] = ()
+    sizes: Sizes = field(default_factory=Sizes)
+    seconds: Number = 0.0  # from opening the image to the last result
     error: str = ""  # why it failed
     notes: tuple[str, ...] = ()  # what a user should know, such as an axis that was guessed
     method: str = ""
     device: str = ""
-    connectivity: int | None = None
+    connectivity: Count | None = None
     # lengths and sizes in pixels, by the Python names of their options
-    in_pixels: Facts = field(default_factory=dict)
+    in_pixels: dict[str, Number | tuple[Number, ...]] = field(default_factory=dict)
     sha256: str = ""  # of the image file
     fingerprint: str = ""  # of the parameters and versions
     # how each attempt that did not finish ended: "SIGKILL", "time limit", ...
     attempts: tuple[str, ...] = ()
-    # path below the output folder, size in bytes and hash of each kind of result
-    outputs: dict[str, Facts] = field(default_factory=dict)
+    outputs: dict[str, Output] = field(default_factory=dict)  # by kind of result
 
     @property
     def complete(self) -> bool:
@@ -67,61 +119,205 @@ class Record:
 
 def record_path(out: Path, name: str) -> Path:
     """Return the path of the record of an image, from the name of its results."""
-    digest = hashlib.sha256(os.fsencode(name)).hexdigest()
-    return out / STATE / f"{digest[:32]}.json"
+    return out / STATE / record_name(name)
 
 
-def describe_result(path: Path, name: str) -> Facts:
+def record_name(name: str) -> str:
+    """Return the name of the file of the record of an image."""
+    return f"{hashlib.sha256(os.fsencode(name)).hexdigest()[:32]}.json"
+
+
+# ---------------------------------------------------------------- parameters and versions
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Parameters and versions with which results were made."""
+
+    parameters: Facts  # values of options, by their Python names
+    versions: Facts  # of equilabel and packages; None if not installed
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of parameters and versions: equal hashes give equal results of an image."""
+        text = json.dumps([self.parameters, self.versions], sort_keys=True)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def provenance(options: Options) -> Provenance:
+    """Return the parameters and versions of a run, as types that JSON has."""
+    parameters = json.loads(json.dumps(options.parameters(), default=str))
+    packages = (*PACKAGES, "pyarrow") if options.format == "parquet" else PACKAGES
+    versions = {"equilabel": equilabel.__version__, **{name: _version(name) for name in packages}}
+    versions |= {name: word for name in READERS if (word := _version(name)) is not None}
+    return Provenance(parameters, versions)
+
+
+@cache
+def _version(package: str) -> str | None:
+    try:
+        return installed(package)
+    except PackageNotFoundError:
+        return None
+
+
+def differences(now: Provenance, then: Provenance) -> list[str]:
+    """List parameters (as options) and versions that differ from those of an earlier run.
+
+    >>> then = Provenance({"sigma": 0.0, "dark": False}, {"numpy": "2.2"})
+    >>> differences(Provenance({"sigma": 1.5, "dark": True}, {"numpy": "2.3"}), then)
+    ['--sigma 1.5 where it was 0.0', '--dark where it was not given', 'numpy 2.3 where it was 2.2']
+    """
+    found = []
+    for name in {**now.parameters, **then.parameters}:
+        new, old = now.parameters.get(name), then.parameters.get(name)
+        if new != old:
+            if name == "command":
+                found.append(f"`equilabel {new}` where it was `equilabel {old}`")
+                continue
+            option = f"--{name.replace('_', '-')}"
+            found.append(f"{_given(option, new)} where it was {_value(old)}")
+    for name in {**now.versions, **then.versions}:
+        new, old = now.versions.get(name), then.versions.get(name)
+        if new != old:
+            found.append(f"{name} {new or 'missing'} where it was {old or 'missing'}")
+    return found
+
+
+def _given(option: str, value: Any) -> str:
+    if value is None or value is False:
+        return f"no {option}"
+    return option if value is True else f"{option} {_value(value)}"
+
+
+def _value(value: Any) -> str:
+    if value is None or value is False:
+        return "not given"
+    if value is True:
+        return "given"
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+# ------------------------------------------------------------------------ results on disk
+
+
+def describe_result(path: Path, name: str) -> Output:
     """Return the name, the size and the checksum of a result, for the record.
 
     `name` is that of the results of the image below the output folder, without endings.
     """
-    return {
-        "file": printable(PurePath(name).with_name(path.name).as_posix()),
-        "bytes": size_of(path),
-        "sha256": checksum_of(path),
+    size, checksum = measured(path)
+    file = printable(PurePath(name).with_name(path.name).as_posix())
+    return {"file": file, "bytes": size, "sha256": checksum}
+
+
+def measured(path: Path, *, hashed: bool = True) -> tuple[int, str]:
+    """Return the bytes and the SHA-256 ("" if not `hashed`) of a file, or of all files in a folder.
+
+    The checksum of a folder is that of the names and checksums of its files. Raises OSError if the
+    path does not exist, or there is a link, a pipe or a device.
+    """
+    if not is_folder(path):
+        with os.fdopen(open_regular(path), "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest() if hashed else ""
+            return os.fstat(file.fileno()).st_size, digest
+    files = sorted(file for file in path.rglob("*") if not is_folder(file))
+    each = [measured(file, hashed=hashed) for file in files]
+    named = zip(each, files, strict=True)
+    lines = "".join(f"{one[1]}  {file.relative_to(path).as_posix()}\n" for one, file in named)
+    digest = hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
+    return sum(size for size, _ in each), digest if hashed else ""
+
+
+# ---------------------------------------------------------------------------------- JSON
+
+
+def write_record(path: Path, record: Record, made_with: Provenance, *, flush: bool = True) -> None:
+    """Write the record of one image, with parameters, versions and a checksum.
+
+    Flushing is optional, because the checksum shows whether the file is complete.
+    """
+    content = {
+        "format": FORMAT,
+        "parameters": made_with.parameters,
+        "versions": made_with.versions,
+        "record": vars(record),
     }
+    content["sha256"] = _digest(content)
+    _write(path, content, flush=flush)
 
 
-def write_summary(path: Path, records: list[Record]) -> None:
-    """Write a table with a row for each image, followed by one for each frame of a stack."""
-    names = dict.fromkeys(name for record in records for name in record.statistics)
-    columns: dict[str, list[Any]] = {}
-    for record in records:
-        whole = {"objects": record.objects, **record.statistics}
-        for row in (_row(record, whole, names), *_frame_rows(record, names)):
-            for name, value in row.items():
-                columns.setdefault(name, []).append("" if value is None else value)
-    write_table(path, columns)
+def read_record(path: Path) -> Record | None:
+    """Read the record of one image; None if it is missing, damaged, or holds what none can hold.
+
+    Characters that cannot be printed are escaped, because other users may be able to write to the
+    folder.
+    """
+    try:
+        with os.fdopen(open_regular(path), "rb") as file:
+            content = msgspec.json.decode(file.read())  # refuses numbers that JSON has not
+        if content["format"] != FORMAT or content.pop("sha256") != _digest(content):
+            return None
+        return _fitting(_legible(content["record"]))
+    except Exception:  # whatever is wrong, the image is labeled again
+        return None
 
 
-def _row(record: Record, found: Facts, names: Iterable[str]) -> Facts:
-    return {
-        "file": record.file,
-        "frame": None,
-        "status": record.status,
-        "objects": found["objects"],
-        **{name: found.get(name) for name in names},
-        "threshold": _joined(record.threshold, " to "),
-        "shape": _joined(record.shape, " x "),
-        "axes": record.axes,
-        "spacing": _joined(tuple(record.spacing.values()), " x "),
-        "unit": record.unit,
-        "seconds": round(record.seconds, 3),
-        "error": record.error,
-        "notes": " ".join(record.notes),
-    }
+def write_run(path: Path, facts: Facts, records: list[Record]) -> None:
+    """Write the record of a run, which is needed to repeat or resume it."""
+    files = ",\n".join(f"  {_dumps(vars(record))}" for record in records)
+    _write(path, {"format": FORMAT, **facts}, f' "files": [\n{files}\n ]')
 
 
-def _frame_rows(record: Record, names: Iterable[str]) -> Iterator[Facts]:
-    """Yield rows for the frames of a stack, without the values that belong to the whole file."""
-    told = ("file", "frame", "objects", "unit", *names)
-    for frame in record.frames:
-        row = {**_row(record, frame, names), "frame": frame["frame"]}
-        yield {name: value if name in told else None for name, value in row.items()}
+def read_json(path: Path) -> Any:
+    """Read JSON that people may have edited: errors name the line, and NaN is left to others.
+
+    Raises OSError if it is not a regular file (see `open_regular`), ValueError if it is not JSON or
+    is nested too deeply.
+    """
+    with os.fdopen(open_regular(path), "rb") as file:
+        try:
+            return json.loads(file.read())
+        except (RecursionError, MemoryError) as error:
+            message = f"more than can be read ({type(error).__name__})"
+            raise ValueError(message) from error
 
 
-def _joined(value: Any, between: str) -> Any:
-    if isinstance(value, (tuple, list)):
-        return between.join(map(str, value))
-    return "" if value is None else value
+def _write(path: Path, content: Facts, *more: str, flush: bool = True) -> None:
+    """Write JSON with one line for each entry; `more` are entries as text.
+
+    The json module is slow with indents: it takes a millisecond for each image.
+    """
+    lines = [*(f" {_dumps(key)}: {_dumps(value)}" for key, value in content.items()), *more]
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    with replacing(path, flush=flush) as unfinished:
+        unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def _dumps(content: Any) -> str:
+    """Return JSON as all versions write it; msgspec would write NaN as null."""
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, default=str)
+
+
+def _digest(content: Facts) -> str:
+    text = json.dumps(content, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _fitting(entry: Any) -> Record:
+    """Return a Record from the content of a file; raise ValueError if it does not fit."""
+    record = msgspec.convert(entry, Record)
+    msgspec.convert(entry["frames"], list[Frame])
+    if set(entry) != set(vars(record)) or len(record.sizes) not in (0, 3):
+        message = f"a record must have its fields, and no others; got {sorted(entry)}."
+        raise ValueError(message)
+    return record
+
+
+def _legible(value: Any) -> Any:
+    """Escape all text in the content of a JSON file, including names of entries."""
+    if isinstance(value, dict):
+        return {printable(name): _legible(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_legible(each) for each in value]
+    return printable(value) if isinstance(value, str) else value

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from equilabel.storage.memory import free, readable
 
-from .earlier import find_earlier
 from .errors import explain
 from .forecast import forecast, is_in_blocks
 from .names import printable
 from .one import examine
 from .options import RefusedError
 from .progress import images
-from .provenance import provenance
-from .recovery import find_finished
+from .records import provenance
+from .resume import find_earlier, find_finished
 from .streams import say
 from .trial import check, try_axes
 
@@ -82,10 +81,10 @@ def rehearse(
 
 def _complete(names: Collection[str], out: Path, options: Options) -> set[str]:
     """Return images with complete results, judged by sizes, or finished by a killed run."""
-    made_with, kinds = provenance(options).fingerprint, options.endings()
+    made_with = provenance(options).fingerprint
     found = {one.name for one in find_finished(out, names, options, made_with)}
     return found | {
-        name for name in names if find_earlier(out, name, kinds, made_with, hashed=False)
+        name for name in names if find_earlier(out, name, options, made_with, hashed=False)
     }
 
 

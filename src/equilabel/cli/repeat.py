@@ -10,11 +10,10 @@ from equilabel.options import SegmentOptions, options_of
 from equilabel.storage.ome_zarr import is_zarr
 
 from .inputs import FILE, FOLDER, Input, kind_of
-from .jsonfiles import FORMAT, read_json
 from .names import expanded, printable, quoted
 from .options import Options, RefusedError
 from .parsing import fits, read_options, unit
-from .provenance import Provenance, differences, provenance
+from .records import FORMAT, Provenance, differences, provenance, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

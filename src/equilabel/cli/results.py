@@ -1,4 +1,4 @@
-"""Write the results of a labeled image, and describe them in its record."""
+"""Write the results of a labeled image, describe them in its record, and sum up all records."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from equilabel.storage.table import write_table
+
 from .columns import PIXEL, column_units, summarize, summarize_frames
 from .options import OME_ZARR
 from .records import describe_result
 from .sizes import count_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from equilabel import Segmentation
 
     from .options import Options
-    from .records import Record
+    from .records import Facts, Record
 
 
 class Made(NamedTuple):
@@ -48,7 +50,6 @@ def write_results(
     between frames.
     """
     from equilabel.storage.overlay import write_overlay
-    from equilabel.storage.table import write_table
 
     result = made.result
     paths = {
@@ -68,14 +69,9 @@ def write_results(
     return replace(
         record,
         status="done",
-        objects=int(result.num),
-        threshold=plain("local" if result.threshold is None else result.threshold),
+        **describe_objects(result),
         spacing=made.measured,
         unit=made.unit if made.measured else "",
-        in_pixels=_used(result.in_pixels),
-        method=result.method,
-        device=result.device,
-        connectivity=result.connectivity,
         statistics=summarize(columns),
         sizes=count_sizes(columns, units),
         frames=tuple(frames),
@@ -97,15 +93,69 @@ def _write_labels(path: Path, made: Made, options: Options, *, interval: float |
         write_labels(path, made.labels, **known, interval=interval)
 
 
-def _used(in_pixels: dict[str, Any]) -> dict[str, Any]:
-    """Return lengths and sizes that had an effect: not 0 or None."""
-    return {name: value for name, value in in_pixels.items() if np.any(value)}
+def describe_objects(result: Segmentation) -> Facts:
+    """Return what was found and how, for the record; lengths only if they had an effect."""
+    return {
+        "objects": int(result.num),
+        "threshold": _plain("local" if result.threshold is None else result.threshold),
+        "in_pixels": {name: value for name, value in result.in_pixels.items() if np.any(value)},
+        "method": result.method,
+        "device": result.device,
+        "connectivity": result.connectivity,
+    }
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Return numbers as types that JSON has."""
     if isinstance(value, (tuple, list)):
-        return tuple(map(plain, value))
+        return tuple(map(_plain, value))
     if isinstance(value, str):
         return value
     return float(value) if math.isfinite(value) else str(value)
+
+
+# -------------------------------------------------------------- the summary of a run
+
+
+def write_summary(path: Path, records: list[Record]) -> None:
+    """Write a table with a row for each image, followed by one for each frame of a stack."""
+    names = dict.fromkeys(name for record in records for name in record.statistics)
+    columns: dict[str, list[Any]] = {}
+    for record in records:
+        whole = {"objects": record.objects, **record.statistics}
+        for row in (_row(record, whole, names), *_frame_rows(record, names)):
+            for name, value in row.items():
+                columns.setdefault(name, []).append("" if value is None else value)
+    write_table(path, columns)
+
+
+def _row(record: Record, found: Facts, names: Iterable[str]) -> Facts:
+    return {
+        "file": record.file,
+        "frame": None,
+        "status": record.status,
+        "objects": found["objects"],
+        **{name: found.get(name) for name in names},
+        "threshold": _joined(record.threshold, " to "),
+        "shape": _joined(record.shape, " x "),
+        "axes": record.axes,
+        "spacing": _joined(tuple(record.spacing.values()), " x "),
+        "unit": record.unit,
+        "seconds": round(record.seconds, 3),
+        "error": record.error,
+        "notes": " ".join(record.notes),
+    }
+
+
+def _frame_rows(record: Record, names: Iterable[str]) -> Iterator[Facts]:
+    """Yield rows for the frames of a stack, without the values that belong to the whole file."""
+    told = ("file", "frame", "objects", "unit", *names)
+    for frame in record.frames:
+        row = {**_row(record, frame, names), "frame": frame["frame"]}
+        yield {name: value if name in told else None for name, value in row.items()}
+
+
+def _joined(value: Any, between: str) -> Any:
+    if isinstance(value, (tuple, list)):
+        return between.join(map(str, value))
+    return "" if value is None else value

@@ -21,30 +21,29 @@ from . import progress
 from .claim import clear_others
 from .clustered import label_on_cluster
 from .columns import lengths
-from .earlier import count_others, find_earlier
 from .errors import explain
 from .folder import Flushes, settle
-from .jsonfiles import write_run
 from .names import printable
 from .one import Job
 from .options import RefusedError
-from .records import OBJECTS, OF_RUN, REPORT, RUN, STATE, SUMMARY, Record, write_summary
-from .recovery import find_finished
-from .report import write_report
+from .records import OBJECTS, OF_RUN, REPORT, RUN, STATE, SUMMARY, Record, write_run
+from .report import read_thumbnails, write_report
+from .results import write_summary
+from .resume import count_others, find_earlier, find_finished, find_kept_at_once
 from .settling import Settling
 from .signals import collecting
 from .streams import complain, say
 from .workers import label_all
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .inputs import Input
     from .options import Options
-    from .provenance import Provenance
-    from .records import Facts
+    from .records import Facts, Provenance
 
 THREADS = 8  # that flush results to the disk, at most
+SOON = 0.2  # seconds between messages while earlier results are compared
 UNCHECKED = "The results of an earlier run were not checked again: this run was interrupted."
 
 
@@ -77,6 +76,7 @@ class Batch:
         self.begun, self.clock = datetime.now().astimezone(), perf_counter()
         self.folder = Path.cwd()
         self.declared = False
+        self.pictures: dict[str, str] = {}  # thumbnails of an earlier report
         self.names = Flushes()
 
     def go(self, count: int, limit: float | None) -> int:
@@ -89,26 +89,11 @@ class Batch:
                 if item.complaint:
                     self.records[number] = self.blank(item, "failed", item.complaint)
             with progress.progress(len(self.inputs), self.out) as shown:
-                label: Any = partial(label_all, count=count)
-                threads = min(THREADS, 4 * count if count > 1 else 1)  # one thread keeps the order
-                if self.scheduler is not None:
-                    label = partial(label_on_cluster, address=self.scheduler)
-                    threads = THREADS
-                work = label(
-                    self.jobs(),
-                    self.options,
-                    self.provenance,
-                    limit=limit,
-                    stop=lambda: bool(heard),
-                    begin=partial(self.begin, shown),
-                    tell=shown.tell,
-                )
                 try:
-                    with closing(work), Settling(self.keep, shown.show, threads) as settling:
-                        for job, record in work:
-                            if not self.declared:
-                                self.declare()
-                            settling.add(job, record)
+                    if jobs := self.compare(heard, shown.tell):
+                        self.label(jobs, shown, heard, count, limit)
+                    elif not heard:
+                        self.begin(shown)
                 except KeyboardInterrupt:  # not in the main thread, so signals are not handled
                     heard.append(signal.SIGINT)
                 except RefusedError:
@@ -117,8 +102,37 @@ class Batch:
                     trouble = explain(error)
             return self.close(heard, trouble)
 
+    def label(
+        self,
+        jobs: Sequence[Job],
+        shown: progress.Lines | progress.Bar,
+        heard: Sequence[int],
+        count: int,
+        limit: float | None,
+    ) -> None:
+        """Label images in `count` processes, or on a cluster, and keep their results."""
+        label: Any = partial(label_all, count=count)
+        threads = min(THREADS, 4 * count if count > 1 else 1)  # one thread keeps the order
+        if self.scheduler is not None:
+            label = partial(label_on_cluster, address=self.scheduler)
+            threads = THREADS
+        work = label(
+            jobs,
+            self.options,
+            self.provenance,
+            limit=limit,
+            stop=lambda: bool(heard),
+            begin=partial(self.begin, shown),
+            tell=shown.tell,
+        )
+        with closing(work), Settling(self.keep, shown.show, threads) as settling:
+            for job, record in work:
+                if not self.declared:
+                    self.declare()
+                settling.add(job, record)
+
     def begin(self, shown: progress.Lines | progress.Bar) -> None:
-        """Print the files that are left out, the heading, and the inputs that are not images.
+        """Print the files that are left out, the heading, and what needs no labeling.
 
         The options have passed their trial, so what killed runs left is not needed any more.
         """
@@ -126,15 +140,40 @@ class Batch:
         for line in self.skipped:
             say(line)
         shown.begin()
-        for record in self.records.values():
+        if any(record.complete for record in self.records.values()):
+            self.declare()
+        for _, record in sorted(self.records.items()):
             shown.show(record)
 
     def blank(self, item: Input, status: str, error: str = "") -> Record:
         """Return the record of an image that was not labeled."""
         return Record(printable(item.path), printable(item.name), status, error=error)
 
+    def compare(self, heard: Sequence[int], tell: Callable[[str], None]) -> list[Job]:
+        """List the images to label or to compare in processes; keep those that are small.
+
+        Processes take seconds to start, and nothing is printed or declared before the options have
+        passed their trial in one of them.
+        """
+        told, left = perf_counter(), []
+        given = self.options, self.provenance.fingerprint
+        for job in self.jobs():
+            kept = None
+            if self.resume and not heard:
+                kept = find_kept_at_once(job.files, self.out, job.name, *given)
+            if kept is None:
+                left.append(job)
+            else:
+                file = printable(job.path)
+                self.records[job.number] = replace(kept, status="skipped", file=file)
+            if perf_counter() - told > SOON:
+                told = perf_counter()
+                tell(f"comparing image {job.number + 1} of {len(self.inputs)}")
+        tell("")
+        return left
+
     def jobs(self) -> list[Job]:
-        """List the images to label."""
+        """List the images of this run."""
         return [
             Job(
                 *(number, item.path, item.name, self.place / str(number), self.out, self.resume),
@@ -179,6 +218,7 @@ class Batch:
         """
         try:
             self.publish(RUN, "running", [])
+            self.pictures = read_thumbnails(self.out / REPORT) if self.resume else {}
             for name in set(OF_RUN) - {RUN}:
                 (self.out / name).unlink(missing_ok=True)
             (self.out / STATE).mkdir(exist_ok=True)
@@ -192,7 +232,8 @@ class Batch:
             write_run(self.place / name, self.facts(status), records)
         elif name == REPORT:
             names = [item.name for item in self.inputs]
-            write_report(self.place / name, self.facts(status), records, names, self.out)
+            facts = self.facts(status)
+            write_report(self.place / name, facts, records, names, self.out, self.pictures)
         elif name in OBJECTS:
             self.merge(self.place / name)
         else:
@@ -240,10 +281,9 @@ class Batch:
 
     def unfinished(self, item: Input) -> Record:
         """Return the record of an image that was not processed before the run ended."""
-        endings, fingerprint = self.options.endings(), self.provenance.fingerprint
-        known = None
+        made_with, known = self.provenance.fingerprint, None
         if self.resume:
-            known = find_earlier(self.out, item.name, endings, fingerprint, hashed=False)
+            known = find_earlier(self.out, item.name, self.options, made_with, hashed=False)
         if known is None:
             return self.blank(item, "interrupted")
         notes = tuple(dict.fromkeys((*known.notes, UNCHECKED)))

@@ -21,7 +21,7 @@ class Settling:
     `keep` is called in a thread with a job and its record, and returns the final record; `show` is
     then called with it, in one thread at a time. With one thread, images are kept in the order of
     `add`. All are kept when the with block ends. If the program is killed, the next run finds the
-    results (see `recovery`).
+    results (see `find_finished`).
     """
 
     def __init__(

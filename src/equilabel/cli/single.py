@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING
 from equilabel.devices import compiling
 from equilabel.storage.files import flush_folder
 
-from .checksums import checksum_of
 from .chunk_choices import refuse_own, why_chunked
 from .errors import explain
 from .folder import RECORD, give_name, is_obstacle, put_away
 from .formats import check_formats
 from .inputs import FILE, FOLDER, NOTHING, kind_of
-from .jsonfiles import read_record
 from .names import expanded, printable, quoted, stem
 from .one import Job, label_one
 from .options import RefusedError
 from .progress import describe, say_machine
-from .provenance import provenance
+from .records import provenance, read_record
+from .resume import holds
 from .stacks import name_of, refuse_among
 from .streams import complain, fleeting, say
 from .trial import check
@@ -143,9 +142,8 @@ def _former(record: Path, image: Path) -> set[Path]:
     found = {record}
     for output in known.outputs.values():
         path = record.with_name(Path(output["file"]).name)
-        with suppress(OSError):  # it is gone
-            if checksum_of(path) == output["sha256"]:
-                found.add(path)
+        if holds(path, output):
+            found.add(path)
     return found
 
 

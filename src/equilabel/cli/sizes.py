@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
-    from .records import Facts
+    from .records import Sizes
 
 BINS = 4  # bins in which a size doubles
 COLUMNS = ("volume", "area", "num_pixels")
 
 
-def count_sizes(table: Mapping[str, HostArray] | pd.DataFrame, units: Mapping[str, str]) -> Facts:
+def count_sizes(table: Mapping[str, HostArray] | pd.DataFrame, units: Mapping[str, str]) -> Sizes:
     """Count the objects of a table by size, so that counts of several images can be added.
 
     The result has ``of``, the first of `COLUMNS` in the table; its ``unit``; and ``counts``, the
@@ -43,7 +43,7 @@ def count_sizes(table: Mapping[str, HostArray] | pd.DataFrame, units: Mapping[st
     }
 
 
-def add_sizes(found: Iterable[Facts]) -> dict[tuple[str, str], dict[int, int]]:
+def add_sizes(found: Iterable[Sizes]) -> dict[tuple[str, str], dict[int, int]]:
     """Add the counts of images whose sizes have the same name and unit.
 
     >>> each = {"of": "area", "unit": "µm²", "counts": {"8": 2}}
@@ -52,8 +52,7 @@ def add_sizes(found: Iterable[Facts]) -> dict[tuple[str, str], dict[int, int]]:
     """
     added: dict[tuple[str, str], dict[int, int]] = {}
     for each in found:
-        counts: dict[str, Any] = each.get("counts", {})
-        for number, count in counts.items():
+        for number, count in each.get("counts", {}).items():
             known = added.setdefault((each["of"], each["unit"]), {})
             known[int(number)] = known.get(int(number), 0) + int(count)
     return added

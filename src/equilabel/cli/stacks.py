@@ -6,8 +6,7 @@ import glob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .inputs import FOLDER, NOTHING, Input, is_same, kind_of, walk
-from .leftout import count_kinds, tell_unread
+from .inputs import FOLDER, NOTHING, Input, count_kinds, is_same, kind_of, tell_unread, walk
 from .names import SUFFIXES, expanded, quoted
 from .options import RefusedError
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from .options import Options
-    from .provenance import Provenance
+    from .records import Provenance
 
 THREADS = "EQUILABEL_NUM_THREADS"
 TIME = "time limit"  # a possible end of an attempt

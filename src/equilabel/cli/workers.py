@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from .options import Options
-    from .provenance import Provenance
+    from .records import Provenance
 
 POLL = 0.2  # seconds between calls of `stop`
 STARTS = 3  # failed attempts to start a process before giving up

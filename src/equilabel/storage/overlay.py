@@ -321,7 +321,8 @@ def _png(picture: NDArray[np.uint8]) -> bytes:
     lines = np.zeros((height, width + 1), np.uint8)  # each begins with the number of its filter
     lines[:, 1:] = picture
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)  # 8 bits, indices of a palette
-    parts = ((b"IHDR", header), (b"PLTE", COLORS.tobytes()), (b"IDAT", compress(lines.tobytes(), 1)))
+    pixels = compress(lines.tobytes(), 1)
+    parts = ((b"IHDR", header), (b"PLTE", COLORS.tobytes()), (b"IDAT", pixels))
     chunks = [
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", crc32(kind + data))
         for kind, data in (*parts, (b"IEND", b""))

@@ -12,11 +12,14 @@ from equilabel.storage.files import replacing
 
 from .histogram import histogram
 from .rows import failures, notes, rows
+from .thumbnails import read_thumbnails
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from equilabel.cli.records import Facts, Record
+
+__all__ = ["read_thumbnails", "write_report"]
 
 HERE = Path(__file__).parent
 HEAD = """<!doctype html>
@@ -36,23 +39,33 @@ ENDED = {
 
 
 def write_report(
-    path: Path, facts: Facts, records: Sequence[Record], names: Sequence[str], out: Path
+    path: Path,
+    facts: Facts,
+    records: Sequence[Record],
+    names: Sequence[str],
+    out: Path,
+    known: Mapping[str, str],
 ) -> None:
     """Write the report of a run.
 
     `facts` are those in run.json. `names` are the names of the results of each record below `out`,
-    without endings, as they are on disk; thumbnails are read from `out`.
+    without endings, as they are on disk; thumbnails that are not in `known` (see `read_thumbnails`)
+    are made from the overlays in `out`.
     """
     with (
         replacing(path) as unfinished,
         unfinished.open("w", encoding="utf-8", errors="backslashreplace") as file,
     ):
-        for part in _parts(facts, records, names, out):
+        for part in _parts(facts, records, names, out, known):
             file.write(part)
 
 
 def _parts(
-    facts: Facts, records: Sequence[Record], names: Sequence[str], out: Path
+    facts: Facts,
+    records: Sequence[Record],
+    names: Sequence[str],
+    out: Path,
+    known: Mapping[str, str],
 ) -> Iterator[str]:
     yield HEAD
     yield f"<title>{escape(out.resolve().name)}: {images(len(records))}</title>\n"
@@ -65,7 +78,7 @@ def _parts(
     yield from failures(records)
     yield from notes(records)
     yield from _histograms(records)
-    yield from rows(records, names, out)
+    yield from rows(records, names, out, known)
     yield from _made_with(facts)
     yield "</main>\n"
     yield f"<script>\n{(HERE / 'page.js').read_text(encoding='utf-8')}</script>\n</body>\n</html>\n"

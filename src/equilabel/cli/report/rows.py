@@ -54,8 +54,10 @@ def notes(records: Sequence[Record]) -> Iterator[str]:
     yield "</section>\n"
 
 
-def rows(records: Sequence[Record], names: Sequence[str], out: Path) -> Iterator[str]:
-    """Yield the table of all images."""
+def rows(
+    records: Sequence[Record], names: Sequence[str], out: Path, known: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield the table of all images; `known` are thumbnails of an earlier report."""
     folder = _folder(records)
     yield f"<section>\n<h2>Images{f' in {escape(folder)}' if folder else ''}</h2>\n"
     yield '<p class="tools"><label>Show <input id="filter" '
@@ -69,9 +71,13 @@ def rows(records: Sequence[Record], names: Sequence[str], out: Path) -> Iterator
     bins = [int(k) for each in records for k in each.sizes.get("counts", {})]
     low, high = min(bins, default=0), max(bins, default=0)
     found = [places(each, name) for each, name in zip(records, names, strict=True)]
-    pictures = thumbnails([one.get("overlay") for one in found], out)
+    overlays = [
+        (one["overlay"], each.outputs["overlay"]["sha256"]) if "overlay" in one else None
+        for one, each in zip(found, records, strict=True)
+    ]
+    pictures = thumbnails(overlays, out, known)
     for each, files, picture in zip(records, found, pictures, strict=True):
-        yield _row(each, files, picture, low, high, folder)
+        yield _row(each, files, str(picture), low, high, folder)
     yield "</tbody>\n</table></div>\n</section>\n"
 
 
@@ -108,11 +114,10 @@ def _row(
     pixels = 1
     for side in record.shape:
         pixels *= side
-    shown = f'<img src="{picture}" alt="" loading="lazy">' if picture else ""
     objects = "" if record.objects is None else record.objects
     note = f' <i title="{escape(" ".join(record.notes))}">note</i>' if record.notes else ""
     cells = [
-        f'<td class="picture">{shown}</td>',
+        f'<td class="picture">{picture}</td>',
         f'<th scope="row">{escape(name)}{note}</th>',
         f'<td class="{record.status}">{WORDS[record.status]}</td>',
         f'<td data-value="{objects}">{objects}</td>',
