@@ -20,7 +20,8 @@ from equilabel.cli.pace import Pace
 from equilabel.cli.provenance import provenance
 from equilabel.cli.records import Record
 from equilabel.cli.report import thumbnails
-from equilabel.storage.headers import Header, read_header
+from equilabel.storage.axes import Header
+from equilabel.storage.images import read_header
 
 
 class Page(HTMLParser):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from equilabel.array_types import HostArray
-    from equilabel.storage.tiff import TiffImage
+    from equilabel.storage.axes import TiffImage
 
     from .options import Options
     from .pixelsize import KnownAxes

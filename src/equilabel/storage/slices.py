@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from .directories import UnreadableImageError
+from .errors import UnreadableImageError
 from .files import sha256
 from .memory import half_of_free, readable
 from .pictures import GRAY
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
-    from .tiff import TiffImage
+    from .axes import TiffImage
 
 NUMBER = re.compile(r"(\d+)")
 OTHERS = "Move what is no slice to another folder, or rename it."

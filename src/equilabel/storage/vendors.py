@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .axes import canonical
-from .directories import refuse, unreadable
-from .memory import half_of_free, readable
-from .tiff import TiffImage
+from .axes import TiffImage, canonical
+from .errors import refuse, refuse_large, undecodable
 from .units import positive
 
 if TYPE_CHECKING:
@@ -39,17 +37,13 @@ def read_vendor(path: Path | str, *, series: int = 0, memory_limit: int | None =
     path = Path(path)
     path.stat()
     image, scenes = _opened(path, series)
-    size = math.prod(image.shape) * np.dtype(image.dtype).itemsize
-    allowed = half_of_free() if memory_limit is None else memory_limit
-    if size > allowed:
-        rule = f"decode to {readable(allowed)} at most"
-        refuse(rule, readable(size), "Pass a larger memory_limit, or crop it.")
+    refuse_large(math.prod(image.shape) * np.dtype(image.dtype).itemsize, memory_limit)
     try:
         stored = np.asarray(image.data)
     except MemoryError:
         raise
     except Exception as error:
-        raise _broken(error) from error
+        raise undecodable(error) from error
     if stored.dtype.kind not in "buif":
         refuse("hold real numbers of a known type", stored.dtype)
     pixels, axes, notes = canonical(stored, image.dims.order)
@@ -104,7 +98,7 @@ def _opened(path: Path, series: int) -> tuple[Any, int]:
                 f"Install it with `pip install {package}`, or export the image as OME-TIFF."
             )
             raise ImportError(message) from error
-        raise _broken(error) from error
+        raise undecodable(error) from error
     count = len(image.scenes)
     if not 0 <= series < count:
         message = f"series must be 0 to {count - 1} for {path.name!r}; got {series!r}."
@@ -117,11 +111,6 @@ def _is_installed(package: str) -> bool:
     from importlib.util import find_spec
 
     return find_spec(package.replace("-", "_")) is not None
-
-
-def _broken(error: Exception) -> Exception:
-    what = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-    return unreadable("be decodable", what[:200])
 
 
 def _sizes(image: Any) -> dict[str, float]:
