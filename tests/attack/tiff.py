@@ -4,7 +4,8 @@ An input is a whole file and a few changes, both from one seed: ``python -m atta
 SEED`` runs the attack, ``judge(seed)`` repeats one input. A reading is right if it is the picture
 that was written. Some changes cannot be noticed, such as a bit of an uncompressed pixel: then it
 has to have the size that was written, to be what tifffile reads, and every strip and tile has to
-decode, without being told a size, to the one that is announced.
+decode, without being told a size, to the one that is announced. Fax codes decode to any size, and
+a kind of numbers may be taken for another of as many bytes: see ``docs/faults.md``.
 """
 
 from __future__ import annotations
@@ -117,10 +118,12 @@ def _fits(image, name, changes, series):
 def _extent(pixels, name):
     """Count planes, and rows and columns as far as the stored bytes tell them.
 
-    Tiles are filled up, and bits to whole bytes: several sizes go with them.
+    Tiles are filled up, and bits to whole bytes: several sizes go with them. Fax codes fit any.
     """
     page, (length, width) = pages_of(name)[0], pixels.shape[-2:]
     planes = pixels.size // (length * width)
+    if page.compression in (2, 3, 4):
+        return planes
     if page.is_tiled:
         return planes * -(-length // page.tilelength) * -(-width // page.tilewidth)
     bits = page.bitspersample if page.compression == 1 else 8
@@ -169,7 +172,7 @@ def _part(page, data):
             for rows in (length, rest)
             for columns in widths  # tiles of JPEG and PNG may end with the image
         ]
-        good = part.shape in sizes and part.dtype == page.dtype
+        good = part.shape in sizes and part.itemsize == page.dtype.itemsize
         return "" if good else f"a part of {part.shape} in {part.dtype}"
     line = -(-width * samples * np.max(page.bitspersample) // 8)
     return "" if len(part) in (line * length, line * rest) else f"a part of {len(part)} bytes"

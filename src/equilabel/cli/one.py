@@ -157,9 +157,8 @@ def _failed(job: Job, record: Record, error: Exception) -> Record:
 
 def _parts(paths: Sequence[Path]) -> list[Path]:
     """Return files; a folder of slices or a Zarr is replaced by the files in it."""
-    from equilabel.storage.images import SUFFIXES
+    from equilabel.storage.images import SUFFIXES, slices_in
     from equilabel.storage.ome_zarr import files_of, is_zarr
-    from equilabel.storage.slices import slices_in
 
     found: list[Path] = []
     for path in paths:
@@ -173,7 +172,7 @@ def _parts(paths: Sequence[Path]) -> list[Path]:
 def _hash(files: Sequence[Path], options: Options) -> str:
     """Return the checksums of an image and of the image in which it is measured."""
     from equilabel.storage.files import sha256
-    from equilabel.storage.slices import hash_of
+    from equilabel.storage.images import hash_of
 
     def checksum(path: Path) -> str:
         if path.is_dir():

@@ -11,7 +11,7 @@ import numpy as np
 
 from equilabel.booleans import normalize_bools
 
-from .axes import TiffImage
+from .axes import Header, TiffImage
 from .errors import decoding, refuse, refuse_format, refuse_large
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp")
 FORMATS = ("PNG", "JPEG", "BMP")
 NAMES = ("red", "green", "blue")
 ITEM = {"I;16": 2, "I;16B": 2, "I": 4, "F": 4}  # bytes of a value, if more than one
@@ -75,16 +74,16 @@ def read_picture(
     )
 
 
-def described(path: Path) -> tuple[tuple[int, ...], str, str]:
-    """Return shape, axes and type of the pixels of a picture, from its header."""
+def header_of_picture(path: Path) -> Header:
+    """Return shape, axes and type of the pixels of a picture without decoding them."""
     with path.open("rb") as file, decoding(), _opened(file) as picture:
         width, height = picture.size
         deep = _is_deep(picture, file)
         wide = deep or picture.mode.startswith("I")
         kind = "uint16" if wide else "bool" if picture.mode == "1" else "uint8"
         if picture.mode in ("RGB", "RGBA", "P"):
-            return (3, height, width), "CYX", kind
-        return (height, width), "YX", kind
+            return Header((3, height, width), "CYX", kind)
+        return Header((height, width), "YX", kind)
 
 
 def _verify(file: Any) -> None:

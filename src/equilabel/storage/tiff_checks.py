@@ -206,6 +206,8 @@ def _image(page: TiffPage, given: Decode) -> Decode:
     def decode(data: bytes, index: int, **options: object) -> Any:
         _, position, shape = given(None, index, **options)
         allowed = _allowed(page, position, shape)
+        if page.dtype == bool:
+            refuse(f"{_rule(shape)} of bool", "a codec of whole bytes")
         if compression in JPEG_2000:  # checks the array only after decoding
             _check_frame(jpeg2000_frame(data), allowed, shape)
         problem = ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .axes import TiffImage, canonical
+from .axes import Header, TiffImage, canonical
 from .errors import refuse, refuse_large, undecodable
 from .units import positive
 
@@ -67,13 +67,13 @@ def read_vendor(path: Path | str, *, series: int = 0, memory_limit: int | None =
     )
 
 
-def described(path: Path, series: int) -> tuple[tuple[int, ...], str, str]:
+def header_of_vendor(path: Path, series: int) -> Header:
     """Return shape, axes and type of the pixels of an image."""
     path.stat()
     image, _ = _opened(path, series)
     form = np.broadcast_to(np.zeros((), image.dtype), image.shape)
     pixels, axes, _ = canonical(form, image.dims.order)
-    return pixels.shape, axes, pixels.dtype.name
+    return Header(pixels.shape, axes, pixels.dtype.name)
 
 
 def _opened(path: Path, series: int) -> tuple[Any, int]:
