@@ -12,7 +12,9 @@ import numpy as np
 from .errors import refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import DTypeLike
 
     from equilabel.array_types import HostArray
 
@@ -43,6 +45,27 @@ class TiffImage:
     series_count: int  # number of images in the file
     notes: tuple[str, ...]  # sentences about what was guessed or left out
 
+    @classmethod
+    def of(
+        cls,
+        pixels: HostArray,
+        axes: str,
+        *,
+        spacing: Mapping[str, float] | None = None,
+        unit: str = "",
+        interval: float | None = None,
+        channels: tuple[str, ...] = (),
+        series: int = 0,
+        series_count: int = 1,
+        notes: tuple[str, ...] = (),
+    ) -> TiffImage:
+        """Return an image with what a file says about it, as far as it has the axes for that."""
+        known = {axis: size for axis, size in (spacing or {}).items() if axis in axes}
+        unit, interval = unit if known else "", interval if "T" in axes else None
+        count = pixels.shape[axes.index("C")] if "C" in axes else 1
+        channels = channels if len(channels) == count else ()
+        return cls(pixels, axes, known, unit, interval, channels, series, series_count, notes)
+
 
 @dataclass(frozen=True)
 class Header:
@@ -51,6 +74,12 @@ class Header:
     shape: tuple[int, ...]
     axes: str
     dtype: str
+
+    @classmethod
+    def of(cls, shape: Sequence[int], axes: str, dtype: DTypeLike) -> Header:
+        """Return the header of an image whose file has these axes, as for `canonical`."""
+        pixels, axes, _ = canonical(np.broadcast_to(np.zeros((), dtype), shape), axes)
+        return cls(pixels.shape, axes, pixels.dtype.name)
 
     @property
     def nbytes(self) -> int:

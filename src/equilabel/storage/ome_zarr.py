@@ -245,17 +245,13 @@ def describe_zarr(path: Path | str) -> TiffImage:
     if axes:
         pairs = [(n, name) for n, name in zip(shape, axes, strict=True) if n > 1 or name in "YX"]
         shape, axes = tuple(length for length, _ in pairs), "".join(name for _, name in pairs)
-    count = shape[axes.index("C")] if "C" in axes else 1
-    spacing = {axis: size for axis, size in (known.spacing or {}).items() if axis in axes}
-    return TiffImage(
-        pixels=np.broadcast_to(np.zeros((), array.dtype), shape),
-        axes=axes,
-        spacing=spacing,
-        unit=known.unit if spacing else "",
-        interval=known.interval if "T" in axes else None,
-        channels=known.channels if len(known.channels) == count else (),
-        series=0,
-        series_count=1,
+    return TiffImage.of(
+        np.broadcast_to(np.zeros((), array.dtype), shape),
+        axes,
+        spacing=known.spacing,
+        unit=known.unit,
+        interval=known.interval,
+        channels=known.channels,
         notes=known.notes,
     )
 

@@ -61,17 +61,8 @@ def read_picture(
         notes.append(GRAY)
     colors = pixels.ndim == 3
     pixels = np.ascontiguousarray(np.moveaxis(pixels, -1, 0) if colors else pixels)
-    return TiffImage(
-        pixels=pixels,
-        axes="CYX" if colors else "YX",
-        spacing={},
-        unit="",
-        interval=None,
-        channels=NAMES if colors else (),
-        series=0,
-        series_count=1,
-        notes=(*notes, *left_out),
-    )
+    axes, channels = ("CYX", NAMES) if colors else ("YX", ())
+    return TiffImage.of(pixels, axes, channels=channels, notes=(*notes, *left_out))
 
 
 def header_of_picture(path: Path) -> Header:

@@ -270,8 +270,7 @@ def _header_of(image: Array) -> Header:
     """Return the header of an image of an open TIFF."""
     dtype = np.dtype(np.float32) if image.dtype == np.float16 else image.dtype
     _, shape, axes = _unsqueezed(image)
-    pixels, axes, _ = canonical(np.broadcast_to(np.zeros((), dtype), shape), axes)
-    return Header(pixels.shape, axes, dtype.newbyteorder("=").name)
+    return Header.of(shape, axes, dtype)
 
 
 def _unsqueezed(image: Array) -> tuple[Array, tuple[int, ...], str]:
@@ -297,18 +296,17 @@ def _with_calibration(
     tags = chosen.keyframe.tags
     resolution = {"X": tags.valueof(282), "Y": tags.valueof(283)}
     known = calibration(described, resolution, tags.valueof(296, default=2))
-    spacing = {axis: size for axis, size in known.spacing.items() if axis in axes}
     count = pixels.shape[axes.index("C")] if "C" in axes else 1
     channels = described.channels
     if not channels and chosen.keyframe.photometric == 2 and count in (3, 4):
         channels = ("red", "green", "blue", "alpha")[:count]
-    return TiffImage(
-        pixels=pixels,
-        axes=axes,
-        spacing=spacing,
-        unit=known.unit if spacing else "",
-        interval=known.interval if "T" in axes else None,
-        channels=channels if len(channels) == count else (),
+    return TiffImage.of(
+        pixels,
+        axes,
+        spacing=known.spacing,
+        unit=known.unit,
+        interval=known.interval,
+        channels=channels,
         series=series,
         series_count=len(images),
         notes=(*_left_out(series, len(images)), *notes, *known.notes),

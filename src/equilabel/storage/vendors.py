@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .axes import Header, TiffImage, canonical
 from .errors import refuse, refuse_large, undecodable
 from .units import positive
-
-if TYPE_CHECKING:
-    from equilabel.array_types import HostArray
 
 # The package that adds a format to bioio, by the ending of file names.
 PACKAGES = {
@@ -54,13 +51,12 @@ def read_vendor(path: Path | str, *, series: int = 0, memory_limit: int | None =
         )
     if scenes > 1:
         notes += (f"The file holds {scenes} images; number {series} was read (see --series).",)
-    return TiffImage(
-        pixels=np.ascontiguousarray(pixels, pixels.dtype.newbyteorder("=")),
-        axes=axes,
+    return TiffImage.of(
+        np.ascontiguousarray(pixels, pixels.dtype.newbyteorder("=")),
+        axes,
         spacing=spacing,
-        unit="µm" if spacing else "",
-        interval=None,
-        channels=_names(image, pixels, axes),
+        unit="µm",
+        channels=_names(image),
         series=series,
         series_count=scenes,
         notes=notes,
@@ -71,9 +67,7 @@ def header_of_vendor(path: Path, series: int) -> Header:
     """Return shape, axes and type of the pixels of an image."""
     path.stat()
     image, _ = _opened(path, series)
-    form = np.broadcast_to(np.zeros((), image.dtype), image.shape)
-    pixels, axes, _ = canonical(form, image.dims.order)
-    return Header(pixels.shape, axes, pixels.dtype.name)
+    return Header.of(image.shape, image.dims.order, image.dtype)
 
 
 def _opened(path: Path, series: int) -> tuple[Any, int]:
@@ -123,10 +117,8 @@ def _sizes(image: Any) -> dict[str, float]:
     return {axis: size for axis, size in sizes.items() if size is not None}
 
 
-def _names(image: Any, pixels: HostArray, axes: str) -> tuple[str, ...]:
+def _names(image: Any) -> tuple[str, ...]:
     try:
-        names = tuple(map(str, image.channel_names or ()))
+        return tuple(map(str, image.channel_names or ()))
     except Exception:
         return ()
-    count = pixels.shape[axes.index("C")] if "C" in axes else 1
-    return names if len(names) == count else ()
