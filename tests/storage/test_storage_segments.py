@@ -96,6 +96,14 @@ def test_a_tag_that_the_codec_contradicts_is_refused(file, codec, tags, rows):
     assert_refused(file, r"image file must (have|decode|be decodable)")
 
 
+@pytest.mark.parametrize("codec", ["webp", "png", "jpeg2000", "jpegxl", "lerc"])
+def test_bytes_are_not_taken_for_truth_values(file, codec):
+    data = pixels(codec, 80, 96).astype("uint8")
+    write(file, codec, data)
+    edit(file, BitsPerSample=1 if data.ndim == 2 else (1, 1, 1))
+    assert_refused(file, "values of bool; got a codec of whole bytes")
+
+
 @pytest.mark.parametrize("codec", CODECS)
 def test_every_strip_is_looked_at(file, codec):
     """A strip in the middle that holds the first half of every row."""
