@@ -19,7 +19,7 @@ import imagecodecs
 import numpy as np
 from PIL import Image
 
-from equilabel.storage.directories import UnreadableImageError
+from equilabel.storage.errors import UnreadableImageError
 from equilabel.storage.pictures import read_picture
 
 from . import tiff

@@ -21,6 +21,7 @@ from batches import (
 from equilabel.cli import claim, main, one, running
 from equilabel.cli.options import Options
 from equilabel.cli.records import provenance
+from equilabel.storage import files
 
 
 def test_earlier_results_are_never_overwritten_unasked(here, capsys):
@@ -146,8 +147,8 @@ def test_a_claim_whose_file_was_removed_meanwhile_is_none(here, monkeypatch):
             removed.append(Path("out/.unfinished/claim").unlink())
         return held
 
-    removed, real = [], claim._lock
-    monkeypatch.setattr(claim, "_lock", lock)
+    removed, real = [], files.lock
+    monkeypatch.setattr(files, "lock", lock)
     with claim.claimed(Path("out")):
         assert removed
         with pytest.raises(claim.RefusedError, match="another run uses"):

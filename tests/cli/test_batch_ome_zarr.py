@@ -12,7 +12,7 @@ import zarr
 from batches import names, picture, posix, record, refused, sizes, start, summary, tiff
 from equilabel.chunked import ome_labels
 from equilabel.cli import formats, main
-from equilabel.storage.lazy import read_zarr
+from equilabel.storage.ome_zarr import read_zarr
 from equilabel.storage.tiff import read_tiff
 
 ZARR = ("--labels-format", "ome-zarr")

@@ -19,7 +19,8 @@ from equilabel.cli.options import Options
 from equilabel.cli.pace import Pace
 from equilabel.cli.records import Record, provenance
 from equilabel.cli.report import thumbnails
-from equilabel.storage.headers import Header, read_header
+from equilabel.storage.axes import Header
+from equilabel.storage.images import read_header
 
 
 class Page(HTMLParser):

@@ -8,7 +8,7 @@ from PIL import Image
 
 from batches import names, picture, record, refused, summary, tiff
 from equilabel.cli import main
-from equilabel.storage.directories import UnreadableImageError
+from equilabel.storage.errors import UnreadableImageError
 from equilabel.storage.images import read_image
 from equilabel.storage.tiff import read_tiff
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from equilabel.storage import locks
+from equilabel.storage import files
 from equilabel.storage.files import replacing, sha256
 from equilabel.storage.table import write_table
 from equilabel.storage.tiff import write_labels
@@ -242,5 +242,5 @@ def test_a_file_of_windows_is_taken_for_locked_only_where_another_process_has_lo
         raise OSError(error, os.strerror(error))
 
     monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(LK_NBLCK=2, locking=locking))
-    monkeypatch.setattr(locks, "sys", SimpleNamespace(platform="win32"))
-    assert locks.lock(0) == (error != errno.EACCES)
+    monkeypatch.setattr(files, "sys", SimpleNamespace(platform="win32"))
+    assert files.lock(0) == (error != errno.EACCES)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tifffile
 
-from equilabel.storage import memory, series
+from equilabel.storage import memory, tiff
 from equilabel.storage.tiff import UnreadableImageError, read_tiff
 
 
@@ -40,11 +40,11 @@ def test_a_codec_without_memory_is_no_damaged_file(file, monkeypatch, error):
 
 
 def test_a_codec_that_does_not_say_so_is_asked_for_memory_once_more(file, monkeypatch):
-    real = series.refuse_shortage
+    real = tiff.refuse_shortage
     failing(monkeypatch, RuntimeError("decoder returned NULL"))
     with pytest.raises(UnreadableImageError, match="decoder returned NULL"):
         read_tiff(file)
-    monkeypatch.setattr(series, "refuse_shortage", lambda error, size: real(error, size << 45))
+    monkeypatch.setattr(tiff, "refuse_shortage", lambda error, size: real(error, size << 45))
     with pytest.raises(MemoryError, match=r"512. PiB .* while decoding .*decoder returned NULL"):
         read_tiff(file)
 

@@ -11,7 +11,7 @@ import pytest
 import tifffile
 from PIL import Image
 
-from equilabel.storage.directories import UnreadableImageError
+from equilabel.storage.errors import UnreadableImageError
 from equilabel.storage.images import read_image
 from equilabel.storage.pictures import read_picture
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tifffile
 
-from equilabel.storage import labels as written_labels
+from equilabel.storage import tiff
 from equilabel.storage.axes import canonical
 from equilabel.storage.tiff import UnreadableImageError, read_tiff, write_labels
 from pictures import DATA, READS_FAX, SAMPLES, pictures
@@ -477,7 +477,7 @@ def test_labels_are_a_tiled_deflated_ome_tiff_with_a_name(file):
 
 
 def test_labels_too_large_for_a_classic_tiff_become_a_bigtiff(file, monkeypatch):
-    monkeypatch.setattr(written_labels, "CLASSIC_BYTES", 8 * 9 * 2 - 1)
+    monkeypatch.setattr(tiff, "CLASSIC_BYTES", 8 * 9 * 2 - 1)
     write_labels(file, pixels(8, 9) + np.uint16(256), axes="YX")
     with tifffile.TiffFile(file) as opened:
         assert opened.is_bigtiff

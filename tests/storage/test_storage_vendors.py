@@ -10,7 +10,7 @@ import pytest
 from batches import summary
 from equilabel.cli import main
 from equilabel.storage import images, vendors
-from equilabel.storage.directories import UnreadableImageError
+from equilabel.storage.errors import UnreadableImageError
 
 STORED = np.full((1, 2, 3, 24, 32), 20, ">u2")
 STORED[:, 1, :, 4:12, 4:10] = STORED[:, 1, :, 4:12, 14:20] = 900

@@ -8,8 +8,8 @@ import pytest
 
 from equilabel.quantities import decimals_for, describe_pixels, odd, pixel_of
 from equilabel.segmentation.outlines import Outlines, find_box, outline
-from equilabel.storage.features import as_features, as_table
-from equilabel.storage.slabs import slabs
+from equilabel.storage.memory import slabs
+from equilabel.storage.table import as_features, as_table
 from equilabel.widget.logic.axes import Arrangement, explain_guess, guess_roles, name_axes
 from equilabel.widget.logic.choices import connectivities, length_unit
 from equilabel.widget.logic.features import find_kept, limits, own_columns

@@ -6,7 +6,7 @@ import pytest
 
 from equilabel import segment
 from equilabel.devices import threads
-from equilabel.storage.features import (
+from equilabel.storage.table import (
     as_features,
     as_table,
     find_objects,

@@ -11,7 +11,7 @@ import equilabel
 from equilabel import segment
 from equilabel.samples import movie, nuclei_2d, nuclei_3d
 from equilabel.segmentation.stages import default_properties
-from equilabel.storage.features import as_table
+from equilabel.storage.table import as_table
 from equilabel.widget.logic.axes import guess_roles
 from equilabel.widget.logic.choices import (
     TICKED,

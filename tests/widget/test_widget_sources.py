@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from equilabel.storage.colors import gray
-from equilabel.storage.slabs import slabs
+from equilabel.storage.memory import slabs
 from equilabel.widget.logic.choices import Choices
 from equilabel.widget.logic.planes import Plane
 from equilabel.widget.logic.sources import Source, check_memory, forecast
@@ -29,7 +29,7 @@ def test_the_finest_level_of_a_pyramid_is_taken():
 
 def test_a_dask_array_is_read_piece_by_piece(monkeypatch):
     dask = pytest.importorskip("dask.array")
-    monkeypatch.setattr("equilabel.storage.slabs.SLAB", 100)
+    monkeypatch.setattr("equilabel.storage.memory.SLAB", 100)
     pixels = np.arange(5 * 8 * 9, dtype="u2").reshape(5, 8, 9)
     source = Source.of(Image(dask.from_array(pixels, chunks=(2, 8, 9))))
     told = []
@@ -72,7 +72,7 @@ def test_pixels_that_cannot_be_read_are_told_with_a_remedy():
 
 @pytest.mark.parametrize("shape", [(), (0, 4), (4, 0), (3,), (5, 6, 7)])
 def test_slabs_cover_an_array_once(shape, monkeypatch):
-    monkeypatch.setattr("equilabel.storage.slabs.SLAB", 50)
+    monkeypatch.setattr("equilabel.storage.memory.SLAB", 50)
     seen = np.zeros(shape, int)
     for part in slabs(shape, 1):
         seen[part] += 1

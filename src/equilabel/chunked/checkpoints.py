@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.storage.files import folder_for, is_folder, replacing
-from equilabel.storage.locks import lock
+from equilabel.storage.files import folder_for, is_folder, locked_file, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -257,7 +256,6 @@ Saved = Checkpoints | MemoryCheckpoints
 # ---- The folder of an unfinished run: locked, with a manifest
 
 MANIFEST, LOCK = "manifest.json", "lock"
-TRIES = 20  # a run that ends may remove its folder while the next one opens it
 
 
 class OtherRunError(ValueError):
@@ -280,7 +278,13 @@ def unfinished(out: Path, manifest: Mapping[str, Any], *, resume: bool) -> Itera
     has another manifest, and OSError if the folder cannot be written.
     """
     folder = folder_for(out)
-    descriptor = _locked(folder, out)
+    descriptor = locked_file(folder, LOCK)
+    if descriptor is None:
+        message = (
+            f"out must be made by one run at a time; got {str(out)!r}, which another run makes "
+            "now. Wait until it ends, or choose another path."
+        )
+        raise RuntimeError(message)
     try:
         known = read_object(folder / MANIFEST) if resume else None
         if known is None:
@@ -306,28 +310,6 @@ def read_object(file: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
-
-
-def _locked(folder: Path, out: Path) -> int:
-    """Make a folder and lock its lock file; return the descriptor."""
-    for _ in range(TRIES):
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-        except FileNotFoundError:  # another run has just removed the folder
-            continue
-        if not lock(descriptor):
-            os.close(descriptor)
-            break
-        with suppress(OSError):
-            if os.path.samestat(os.fstat(descriptor), (folder / LOCK).lstat()):
-                return descriptor
-        os.close(descriptor)
-    message = (
-        f"out must be made by one run at a time; got {str(out)!r}, which another run makes now. "
-        "Wait until it ends, or choose another path."
-    )
-    raise RuntimeError(message)
 
 
 def check_manifest(known: Mapping[str, Any], manifest: Mapping[str, Any], out: str) -> None:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from equilabel.arguments import check_callable
+from equilabel.storage.errors import naming_full_disk, refuse_without_room
 from equilabel.storage.files import folder_for
-from equilabel.storage.shortage import naming_full_disk, refuse_without_room
 from equilabel.storage.table import read_table, write_table
 
 from .checkpoints import (

@@ -12,8 +12,7 @@ import numpy as np
 
 from equilabel.arguments import check_path
 from equilabel.storage.files import refuse_url
-from equilabel.storage.ome_zarr import find_image
-from equilabel.storage.zarr_arrays import open_zarr, undecoded
+from equilabel.storage.ome_zarr import find_image, open_zarr, undecoded
 
 from .blocks import Blocks
 from .checkpoints import checksum, new_token
@@ -238,7 +237,7 @@ def _read(opener: Callable[[], Any], part: Slices) -> HostArray:
 @lru_cache(16)
 def _open(path: str, token: str) -> Any:
     """Open a Zarr or a TIFF once for each run: it may change between runs, which `token` tells."""
-    from equilabel.storage.lazy import open_lazily
+    from equilabel.storage.tiff import open_lazily
 
     return open_lazily(path) if Path(path).is_file() else open_zarr(path)
 

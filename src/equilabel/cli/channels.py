@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from equilabel.storage.tiff import TiffImage
+    from equilabel.storage.axes import TiffImage
 
 MOST = 12  # channels listed in a message
 

@@ -14,7 +14,7 @@ from .pixelsize import known_axes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from equilabel.storage.tiff import TiffImage
+    from equilabel.storage.axes import TiffImage
 
     from .options import Options
 
@@ -40,8 +40,8 @@ def find_axes(path: Path, options: Options) -> Axes:
     Raises ValueError, OSError or ImportError if the image cannot be read, or if options do not fit
     its axes.
     """
-    from equilabel.storage.lazy import describe_tiff, describe_zarr
-    from equilabel.storage.zarr_arrays import note_missing
+    from equilabel.storage.ome_zarr import describe_zarr, note_missing
+    from equilabel.storage.tiff import describe_tiff
 
     if not is_zarr(path):
         return _named(describe_tiff(path), options, is_file=path.is_file())

@@ -71,7 +71,7 @@ def why_chunked(path: Path, options: Options, *, chunked: bool) -> str:
 
 def _need(path: Path, options: Options) -> int:
     """Return the bytes that labeling a TIFF in memory takes; 0 if unknown."""
-    from equilabel.storage.headers import read_header
+    from equilabel.storage.images import read_header
 
     try:
         return forecast(read_header(path), options)

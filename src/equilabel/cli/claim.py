@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
 import shutil
@@ -10,8 +9,7 @@ import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from equilabel.storage.files import is_folder, open_regular
-from equilabel.storage.locks import lock as _lock
+from equilabel.storage.files import is_folder, locked_file
 
 from .names import quoted
 from .options import RefusedError
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 UNFINISHED, CLAIM = ".unfinished", "claim"
-TRIES = 20  # a run that ends may remove its claim file while the next run opens it
 
 
 @contextmanager
@@ -55,20 +52,7 @@ def claimed(out: Path) -> Iterator[Path]:
 def _claim(unfinished: Path) -> int:
     """Create the folder, lock the claim file in it, and return its descriptor."""
     try:
-        for _ in range(TRIES):
-            unfinished.mkdir(parents=True, exist_ok=True)
-            if unfinished.is_symlink():
-                raise NotADirectoryError(errno.ENOTDIR, "a link", str(unfinished))
-            try:
-                claim = open_regular(unfinished / CLAIM, os.O_RDWR | os.O_CREAT)
-            except FileNotFoundError:  # another run has just removed the folder
-                continue
-            if not _lock(claim):
-                os.close(claim)
-                break
-            if _is_open_at(claim, unfinished / CLAIM):
-                return claim
-            os.close(claim)
+        claim = locked_file(unfinished, CLAIM)
     except OSError as error:
         where = quoted(error.filename or unfinished)
         message = (
@@ -76,6 +60,8 @@ def _claim(unfinished: Path) -> int:
             "Choose another folder, or change its permissions."
         )
         raise RefusedError(message) from error
+    if claim is not None:
+        return claim
     message = (
         f"--out must be used by one run at a time; got {quoted(unfinished.parent)}, which another "
         "run uses. Wait until it ends, or choose another folder."
@@ -102,11 +88,3 @@ def clear_others(place: Path) -> None:
             else:
                 with suppress(OSError):
                     leftover.unlink()
-
-
-def _is_open_at(descriptor: int, path: Path) -> bool:
-    """Return whether an open file is still the file at this path."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.lstat())
-    except OSError:
-        return False

@@ -8,7 +8,7 @@ from dataclasses import fields
 from functools import cache
 from inspect import signature
 
-from equilabel.storage.shortage import FULL, causes, is_shortage
+from equilabel.storage.errors import FULL, causes, is_shortage
 
 from .names import printable
 from .options import Options

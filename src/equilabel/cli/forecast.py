@@ -16,7 +16,7 @@ from equilabel.storage.ome_zarr import is_zarr
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from equilabel.storage.headers import Header
+    from equilabel.storage.axes import Header
 
     from .options import Options
 
@@ -29,7 +29,7 @@ def forecast(header: Header, options: Options) -> int:
     """Return the bytes of memory that labeling an image takes at most, as an estimate.
 
     >>> from equilabel.cli.options import Options
-    >>> from equilabel.storage.headers import Header
+    >>> from equilabel.storage.axes import Header
     >>> forecast(Header((1000, 1000), "YX", "uint8"), Options(overlay=False))
     17000000
     """
@@ -69,7 +69,7 @@ def is_in_blocks(path: Path, options: Options) -> bool:
 
     Raises UnreadableImageError, OSError or ValueError if it cannot be read.
     """
-    from equilabel.storage.headers import read_header
+    from equilabel.storage.images import read_header
 
     if options.command != "batch" or options.slices:
         return False

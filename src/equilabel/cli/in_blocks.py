@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equilabel.descriptions import describe_values
+from equilabel.storage.errors import refuse_without_room
 from equilabel.storage.memory import free, readable
 from equilabel.storage.ome_zarr import find_image, is_zarr
-from equilabel.storage.shortage import refuse_without_room
 
 from .chunk_axes import find_axes
 from .chunk_choices import TAKEN, Choices, check_choices
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
     from equilabel.chunked.viewing import LazyImage
-    from equilabel.storage.headers import Header
+    from equilabel.storage.axes import Header
 
     from .chunk_axes import Axes
     from .options import Options
@@ -40,7 +40,7 @@ def check_blocks(path: Path, options: Options) -> tuple[Header, str]:
 
     Raises ValueError if options of the run need the whole image.
     """
-    from equilabel.storage.headers import read_header
+    from equilabel.storage.images import read_header
 
     why, header = "a Zarr", read_header(path, series=options.series)
     if not is_zarr(path):

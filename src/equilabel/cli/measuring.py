@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from equilabel.array_types import HostArray
-    from equilabel.storage.tiff import TiffImage
+    from equilabel.storage.axes import TiffImage
 
     from .options import Options
     from .pixelsize import KnownAxes

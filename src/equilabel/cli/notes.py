@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from equilabel.storage.units import doubt
 
 if TYPE_CHECKING:
-    from equilabel.storage.tiff import TiffImage
+    from equilabel.storage.axes import TiffImage
 
     from .options import Options
 

@@ -11,8 +11,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from equilabel.descriptions import describe_values
+from equilabel.storage.errors import is_shortage
 from equilabel.storage.files import passing_names
-from equilabel.storage.shortage import is_shortage
 
 from .errors import MEMORY, explain, name_options, one_line
 from .folder import RECORD
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from equilabel.storage.headers import Header
-    from equilabel.storage.tiff import TiffImage
+    from equilabel.storage.axes import Header, TiffImage
 
     from .options import Options
     from .pixelsize import KnownAxes
@@ -108,7 +107,7 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
 
 def examine(files: Sequence[Path], options: Options) -> tuple[Sequence[Header], KnownAxes]:
     """Return headers of an image and of the one to measure in, and its axes; raise their errors."""
-    from equilabel.storage.headers import Header
+    from equilabel.storage.axes import Header
 
     image, values = _read(files, options)
     if options.command == "measure":
@@ -123,8 +122,7 @@ def examine(files: Sequence[Path], options: Options) -> tuple[Sequence[Header], 
 
 def _read(files: Sequence[Path], options: Options) -> tuple[TiffImage, Sequence[TiffImage]]:
     """Read a whole image, and the image in which it is measured."""
-    from equilabel.storage.headers import read_header
-    from equilabel.storage.images import is_tiff, read_image
+    from equilabel.storage.images import is_tiff, read_header, read_image
 
     whole = files[:1] if is_tiff(files[0]) else ()  # its header is read with its pixels
     for path in files:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .channels import find_channel
 
 if TYPE_CHECKING:
-    from equilabel.storage.tiff import TiffImage
+    from equilabel.storage.axes import TiffImage
 
     from .options import Options
 

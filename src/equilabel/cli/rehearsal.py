@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
-    from equilabel.storage.headers import Header
+    from equilabel.storage.axes import Header
 
     from .inputs import Input
     from .options import Options

@@ -165,7 +165,7 @@ def holds(path: Path, known: Output | None, *, hashed: bool = True) -> bool:
 
 def checksum_of_image(files: Sequence[Path], options: Options) -> str:
     """Return the checksums of an image and of the image in which it is measured."""
-    from equilabel.storage.slices import hash_of
+    from equilabel.storage.images import hash_of
 
     def checksum(path: Path) -> str:
         if path.is_dir():
@@ -177,9 +177,8 @@ def checksum_of_image(files: Sequence[Path], options: Options) -> str:
 
 def parts_of(paths: Sequence[Path]) -> list[Path]:
     """Return files; a folder of slices or a Zarr is replaced by the files in it."""
-    from equilabel.storage.images import SUFFIXES
+    from equilabel.storage.images import SUFFIXES, slices_in
     from equilabel.storage.ome_zarr import files_of, is_zarr
-    from equilabel.storage.slices import slices_in
 
     found: list[Path] = []
     for path in paths:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import equilabel
 from equilabel.storage.files import flush_folder
-from equilabel.storage.objects import Part, merge_tables
+from equilabel.storage.table import Part, merge_tables
 
 from . import progress
 from .claim import clear_others

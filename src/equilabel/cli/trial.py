@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from equilabel.quantities import parse
-from equilabel.storage.shortage import is_shortage
+from equilabel.storage.errors import is_shortage
 
 from .errors import explain
 

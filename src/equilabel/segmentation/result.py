@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel.arguments import check_mapping, shown
-from equilabel.storage.features import as_features
+from equilabel.storage.table import as_features
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,16 +1,20 @@
-"""Order the axes of an image file as T, C, Z, Y, X."""
+"""Images once they are read: pixels, their axes in the order T, C, Z, Y, X, and what is known."""
 
 from __future__ import annotations
 
+import math
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .directories import refuse
+from .errors import refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import DTypeLike
 
     from equilabel.array_types import HostArray
 
@@ -23,6 +27,67 @@ NAMES = {
     "Y": {"y", "height", "row"},
     "X": {"x", "width", "column"},
 }
+
+
+@dataclass(frozen=True)
+class TiffImage:
+    """An image that was read from a file."""
+
+    # C order, native byte order, values as stored: palettes are not applied, white-is-zero is not
+    # inverted; one-bit images are bool, and float16 becomes float32
+    pixels: HostArray
+    axes: str  # one letter of T, C, Z, Y, X for each axis of `pixels`, in this order, ending in YX
+    spacing: dict[str, float]  # pixel size in `unit` of those of Z, Y and X that are known
+    unit: str  # of length, such as "µm", "nm" or "inch"; "" if unknown
+    interval: float | None  # seconds between time points
+    channels: tuple[str, ...]  # a name for each channel (one without axis C), or none
+    series: int  # index of this image in the file
+    series_count: int  # number of images in the file
+    notes: tuple[str, ...]  # sentences about what was guessed or left out
+
+    @classmethod
+    def of(
+        cls,
+        pixels: HostArray,
+        axes: str,
+        *,
+        spacing: Mapping[str, float] | None = None,
+        unit: str = "",
+        interval: float | None = None,
+        channels: tuple[str, ...] = (),
+        series: int = 0,
+        series_count: int = 1,
+        notes: tuple[str, ...] = (),
+    ) -> TiffImage:
+        """Return an image with what a file says about it, as far as it has the axes for that."""
+        known = {axis: size for axis, size in (spacing or {}).items() if axis in axes}
+        unit, interval = unit if known else "", interval if "T" in axes else None
+        count = pixels.shape[axes.index("C")] if "C" in axes else 1
+        channels = channels if len(channels) == count else ()
+        return cls(pixels, axes, known, unit, interval, channels, series, series_count, notes)
+
+
+@dataclass(frozen=True)
+class Header:
+    """Shape, axes (as in `TiffImage`) and name of the NumPy type of the pixels of an image."""
+
+    shape: tuple[int, ...]
+    axes: str
+    dtype: str
+
+    @classmethod
+    def of(cls, shape: Sequence[int], axes: str, dtype: DTypeLike) -> Header:
+        """Return the header of an image whose file has these axes, as for `canonical`."""
+        pixels, axes, _ = canonical(np.broadcast_to(np.zeros((), dtype), shape), axes)
+        return cls(pixels.shape, axes, pixels.dtype.name)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the decoded pixels."""
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+    def __str__(self) -> str:
+        return f"{' x '.join(map(str, self.shape))} of {self.dtype} ({self.axes})"
 
 
 def letter_of(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Write files atomically, and open files safely."""
+"""Write files atomically, open them safely, and lock them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import stat
+import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 
 PIECE = 2**20  # bytes read at once
+TRIES = 20  # a run that ends may remove its lock file while the next run opens it
 URL = re.compile(r"[A-Za-z][\w+.-]+:/")  # beginning of a URL; Windows drives have one letter
 
 
@@ -163,6 +165,55 @@ def open_regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def locked_file(folder: Path, name: str) -> int | None:
+    """Make a folder, lock a file in it, and return its descriptor; None if another process has it.
+
+    The lock ends with the process, or when the descriptor is closed. Raises OSError.
+    """
+    for _ in range(TRIES):
+        folder.mkdir(parents=True, exist_ok=True)
+        if folder.is_symlink():
+            raise NotADirectoryError(errno.ENOTDIR, "a link", str(folder))
+        try:
+            descriptor = open_regular(folder / name, os.O_RDWR | os.O_CREAT)
+        except FileNotFoundError:  # another run has just removed the folder
+            continue
+        if not lock(descriptor):
+            os.close(descriptor)
+            break
+        with contextlib.suppress(OSError):  # it is no longer there
+            if os.path.samestat(os.fstat(descriptor), (folder / name).lstat()):
+                return descriptor
+        os.close(descriptor)
+    return None
+
+
+def lock(descriptor: int) -> bool:
+    """Lock an open file for this process; return False if another process has locked it.
+
+    Returns True without a lock if the disk does not support locks.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryFile() as file:
+    ...     lock(file.fileno())
+    True
+    """
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):  # PermissionError: Windows
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def kind_of_file(mode: int) -> str:

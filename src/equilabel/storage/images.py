@@ -1,28 +1,42 @@
-"""Read an image in any supported format: a file, an OME-Zarr, or a folder of slices."""
+"""Read an image or its header in any format: a file, an OME-Zarr, or a folder of slices."""
 
 from __future__ import annotations
 
+import hashlib
+import re
+from collections import Counter
+from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from . import pictures
-from .ome_zarr import is_zarr
+import numpy as np
+
+from .axes import Header
+from .errors import UnreadableImageError
+from .files import sha256
+from .memory import half_of_free, readable
+from .ome_zarr import describe_zarr, is_zarr, read_zarr, refuse_plain
+from .pictures import GRAY, header_of_picture, read_picture
+from .vendors import PACKAGES, header_of_vendor, read_vendor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Sequence
 
-    from .shapes import Header
-    from .tiff import TiffImage
+    from .axes import TiffImage
 
 TIFF = (".tif", ".tiff", ".btf", ".tf8")
-VENDORS = (".czi", ".nd2", ".lif", ".dv", ".sldy")  # read by bioio
-SUFFIXES = (*TIFF, *pictures.SUFFIXES, *VENDORS)
+PICTURES, VENDORS = (".png", ".jpg", ".jpeg", ".bmp"), tuple(PACKAGES)
+SUFFIXES = (*TIFF, *PICTURES, *VENDORS)
+NUMBER = re.compile(r"(\d+)")
+OTHERS = "Move what is no slice to another folder, or rename it."
+STACKS = "Put each stack and each channel into a folder of its own, or rename the files."
 
 
 def is_tiff(path: Path) -> bool:
     """Return whether a path is read as a TIFF: a file without the ending of another format."""
-    return path.suffix.lower() not in (*pictures.SUFFIXES, *VENDORS) and not path.is_dir()
+    return path.suffix.lower() not in (*PICTURES, *VENDORS) and not path.is_dir()
 
 
 def read_image(
@@ -42,23 +56,238 @@ def read_image(
     """
     path = Path(path)
     if is_zarr(path):
-        from .lazy import read_zarr
-
         return read_zarr(path)
     if path.is_dir():
-        from .slices import read_slices, slices_in
-
         read = partial(read_image, series=series, memory_limit=memory_limit, indices=indices)
         return read_slices(slices_in(path, SUFFIXES), read, memory_limit=memory_limit)
-    if path.suffix.lower() in pictures.SUFFIXES:
+    if path.suffix.lower() in PICTURES:
         if series:
             message = f"series must be 0 for {path.name!r}; got {series!r}."
             raise ValueError(message)
-        return pictures.read_picture(path, memory_limit=memory_limit, indices=indices)
+        return read_picture(path, memory_limit=memory_limit, indices=indices)
     if path.suffix.lower() in VENDORS:
-        from .vendors import read_vendor
-
         return read_vendor(path, series=series, memory_limit=memory_limit)
     from .tiff import read_tiff
 
     return read_tiff(path, series=series, memory_limit=memory_limit, accept=accept)
+
+
+def read_header(path: Path | str, *, series: int = 0) -> Header:
+    """Read the header of a file, an OME-Zarr, or a folder of slices.
+
+    `series` is the index of the image in a file with several. Raises the errors of `read_image`
+    that are known without decoding.
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from equilabel.storage.tiff import write_labels
+    >>> file = Path(tempfile.mkdtemp()) / "labels.tif"
+    >>> write_labels(file, np.zeros((3, 4, 5), np.uint16), axes="ZYX")
+    >>> str(read_header(file))
+    '3 x 4 x 5 of uint8 (ZYX)'
+    """
+    path = Path(path)
+    if is_zarr(path):
+        image = describe_zarr(path)
+        refuse_plain(image)
+        return Header(tuple(image.pixels.shape), image.axes, image.pixels.dtype.name)
+    if path.is_dir():
+        slices = slices_in(path, SUFFIXES)
+        if not slices:
+            return Header((0, 0, 0), "ZYX", "uint8")
+        plane = read_header(slices[0], series=series)
+        shape = (*plane.shape[:-2], len(slices), *plane.shape[-2:])
+        return Header(shape, plane.axes.replace("YX", "ZYX"), plane.dtype)
+    if path.suffix.lower() in PICTURES:
+        return header_of_picture(path)
+    if path.suffix.lower() in VENDORS:
+        return header_of_vendor(path, series)
+    from .tiff import header_of_tiff
+
+    return header_of_tiff(path, series)
+
+
+# ---- A folder of numbered slices, read as one volume
+
+
+def slices_in(folder: Path, suffixes: Collection[str]) -> list[Path]:
+    """Return the images in a folder, without those below it and hidden files."""
+    named = (path for path in folder.iterdir() if path.suffix.lower() in suffixes)
+    found = [path for path in named if path.name[0] != "." and not path.is_dir()]
+    for path in found:
+        if path.exists() and not path.is_file():  # opening a pipe would block
+            _refuse_slices("be files", f"a device or a pipe, {path.name!r}", OTHERS)
+    return sorted(found)
+
+
+def hash_of(paths: Sequence[Path], folder: Path | None = None) -> str:
+    """Return a checksum of the names and contents of files; names are relative to `folder`."""
+    names = [path.name if folder is None else path.relative_to(folder) for path in paths]
+    pairs = zip(paths, names, strict=True)
+    lines = "".join(f"{sha256(path)}  {name}\n" for path, name in pairs)
+    return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def in_order(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Return the names of slices by their number, and a note if numbers are missing.
+
+    Names differ in one number, or in several of which one is different in each. Raises
+    UnreadableImageError if they differ in more than numbers, or no number is different in each.
+
+    >>> in_order(["z10.tif", "z9.tif", "z8.tif"])
+    (['z8.tif', 'z9.tif', 'z10.tif'], ())
+    >>> in_order(["z1.tif", "z2.tif", "z3.tif", "z6.tif"])[1]
+    ("Slices may be missing between 'z3.tif' and 'z6.tif': numbers rise by 1 elsewhere.",)
+    """
+    parts = [NUMBER.split(name) for name in names]
+    texts = [tuple(part[::2]) for part in parts]
+    usual = Counter(texts).most_common(1)[0][0]
+    for name, text in zip(names, texts, strict=True):
+        if text != usual:
+            one = names[texts.index(usual)]
+            _refuse_slices(
+                "have names that differ in a number alone", f"{one!r} and {name!r}", OTHERS
+            )
+    columns = list(zip(*([int(digits) for digits in part[1::2]] for part in parts), strict=True))
+    own = [column for column in columns if len(set(column)) == len(names)]
+    if not own:
+        _refuse_shared(names, columns)
+    chosen = max(reversed(own), key=_regularity)  # prefers a number to a time
+    ordered = sorted(zip(chosen, names, strict=True))
+    return [name for _, name in ordered], _gaps(ordered)
+
+
+def _refuse_shared(names: Sequence[str], columns: Sequence[tuple[int, ...]]) -> NoReturn:
+    rule = "have a number that is different in each name"
+    differing = [column for column in columns if len(set(column)) > 1]
+    if not differing:  # a01 and a1, or no numbers
+        _refuse_slices(rule, " and ".join(map(repr, names[:2])), STACKS)
+    number = Counter(differing[-1]).most_common(1)[0][0]
+    same = [name for name, value in zip(names, differing[-1], strict=True) if value == number]
+    _refuse_slices(rule, f"{same[0]!r} and {same[1]!r}", STACKS)
+
+
+def _rises(numbers: Sequence[int]) -> list[int]:
+    return [after - before for before, after in pairwise(sorted(numbers))]
+
+
+def _regularity(numbers: Sequence[int]) -> int:
+    """Return how often the most frequent rise occurs."""
+    return max(Counter(_rises(numbers)).values(), default=0)
+
+
+def _gaps(ordered: Sequence[tuple[int, str]]) -> tuple[str, ...]:
+    """Return a note about unusual rises."""
+    rises = _rises([number for number, _ in ordered])
+    count = Counter(rises)
+    usual = min(count, key=lambda rise: (-count[rise], rise), default=1)
+    places = [k for k, rise in enumerate(rises) if rise != usual]
+    if not places:
+        return ()
+    first, second = ordered[places[0]][1], ordered[places[0] + 1][1]
+    more = f", and at {len(places) - 1} more places" if len(places) > 1 else ""
+    return (
+        f"Slices may be missing between {first!r} and {second!r}{more}: numbers rise by {usual} "
+        "elsewhere.",
+    )
+
+
+def read_slices(
+    paths: Sequence[Path], read: Callable[[Path], TiffImage], *, memory_limit: int | None = None
+) -> TiffImage:
+    """Read the slices of a volume, completely or not at all.
+
+    `paths` are planes of one shape and type, in any order, and `read` reads one of them. The result
+    has axes ZYX or CZYX and no pixel size along Z. `memory_limit` is in bytes of decoded pixels, by
+    default half of the free memory. Raises UnreadableImageError that names a slice that cannot be
+    read or differs from the first.
+    """
+    if len(paths) < 2:
+        _refuse_slices(
+            "be two or more in a folder", len(paths), "Label a single image by its name."
+        )
+    names, notes = in_order([path.name for path in paths])
+    known = {path.name: path for path in paths}
+    images: list[TiffImage] = []
+    for name in names:
+        image = _read_slice(known[name], read)
+        if not images:
+            _check_memory(image.pixels.nbytes * len(names), memory_limit)
+        images.append(image)
+        _check_alike(name, image, names[0], images[0])
+    color = next((image for image in images if image.axes == "CYX"), None)
+    if color is not None:
+        images = _as_color(images, names, color)
+    first = images[0]
+    if any(image.spacing != first.spacing or image.unit != first.unit for image in images):
+        notes += ("Slices differ in their pixel size; that of the first was used (see --spacing).",)
+    said = dict.fromkeys(note for image in images for note in image.notes)
+    pixels = _stacked(images)
+    return replace(
+        first,
+        pixels=pixels,
+        axes=first.axes.replace("YX", "ZYX"),
+        interval=None,
+        notes=(*notes, *said),
+    )
+
+
+def _read_slice(path: Path, read: Callable[[Path], TiffImage]) -> TiffImage:
+    try:
+        return read(path)
+    except ValueError as error:
+        message = f"slice {path.name!r}: {error}"
+        raise UnreadableImageError(message) from error
+
+
+def _check_memory(size: int, limit: int | None) -> None:
+    allowed = half_of_free() if limit is None else limit
+    if size > allowed:
+        rule = f"decode to {readable(allowed)} at most together"
+        _refuse_slices(rule, readable(size), "Pass a larger memory_limit, or crop them.")
+
+
+def _check_alike(name: str, image: TiffImage, one: str, first: TiffImage) -> None:
+    """Refuse a slice that is not a plane, or differs from the first in size or type."""
+    if image.axes not in ("YX", "CYX"):
+        _refuse_slices(
+            "be planes", f"axes {image.axes!r} in {name!r}", "Label it without --slices."
+        )
+    for rule, got, expected in (
+        ("be of one size", image.pixels.shape[-2:], first.pixels.shape[-2:]),
+        ("be of one type", image.pixels.dtype, first.pixels.dtype),
+    ):
+        if got != expected:
+            _refuse_slices(rule, f"{expected} in {one!r} and {got} in {name!r}", OTHERS)
+
+
+def _as_color(images: list[TiffImage], names: Sequence[str], color: TiffImage) -> list[TiffImage]:
+    """Restore the channels of slices that were read as gray, such as a black one."""
+    found = []
+    for name, image in zip(names, images, strict=True):
+        if GRAY in image.notes:
+            pixels = np.broadcast_to(image.pixels, color.pixels.shape)
+            notes = tuple(note for note in image.notes if note != GRAY)
+            image = replace(color, pixels=pixels, notes=notes, spacing=image.spacing)
+        if image.pixels.shape != color.pixels.shape:
+            known = names[images.index(color)]
+            got = f"{len(color.pixels)} in {known!r} and another number in {name!r}"
+            _refuse_slices("have one number of channels", got, OTHERS)
+        found.append(image)
+    return found
+
+
+def _stacked(images: list[TiffImage]) -> np.ndarray:
+    """Copy planes into a volume; each plane is released after it is copied."""
+    plane = images[0].pixels
+    shape = (*plane.shape[:-2], len(images), *plane.shape[-2:])
+    volume = np.empty(shape, plane.dtype)
+    for k in range(len(images)):
+        volume[..., k, :, :] = images[k].pixels
+        images[k] = images[0]
+    return volume
+
+
+def _refuse_slices(rule: str, got: object, remedy: str) -> NoReturn:
+    message = f"slices must {rule}; got {got}. {remedy}"
+    raise UnreadableImageError(message)

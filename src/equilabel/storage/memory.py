@@ -1,14 +1,19 @@
-"""Free memory, and sizes in words."""
+"""Free memory, sizes in words, and arrays in slabs that fit."""
 
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from equilabel.arguments import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 CGROUPS = Path("/sys/fs/cgroup")  # limits of containers and batch jobs on Linux
 OWN_GROUPS, MEMINFO = Path("/proc/self/cgroup"), Path("/proc/meminfo")
@@ -17,6 +22,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # parameters of glibc's mallopt
 LARGEST_KEPT, MOST_KEPT = 2**25, 2**26  # bytes: of a block (the limit of glibc), of all blocks
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 LITTLE = 2**28  # bytes below which free memory is not checked
+SLAB = 2**26  # bytes of an array that is not in memory, read at once
 
 
 def half_of_free() -> int:
@@ -78,6 +84,20 @@ def readable(size: int) -> str:
     size = min(size, 10**99)  # Python refuses to print integers of many digits
     power = min(len(UNITS) - 1, max(0, (len(str(size)) - 1) // 3))
     return f"{size / 1000**power:.3g} {UNITS[power]}"
+
+
+def slabs(shape: Sequence[int], itemsize: int) -> Iterator[tuple[slice, ...]]:
+    """Yield slabs of an array along its first axis, each with as many planes as fit in `SLAB`.
+
+    >>> len(list(slabs((64, 1024, 1024), 4))), list(slabs((0, 4), 1))
+    (4, [])
+    """
+    if not shape:
+        yield ()
+    elif 0 not in shape:
+        count = max(1, SLAB // (math.prod(shape[1:]) * itemsize))
+        for start in range(0, shape[0], count):
+            yield (slice(start, start + count),)
 
 
 def _of_linux() -> list[int]:

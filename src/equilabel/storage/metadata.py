@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
-from .directories import UnreadableImageError, refuse, unreadable
+from .errors import UnreadableImageError, refuse, unreadable
 from .units import PIXELS, calibrate, positive, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from xml.etree.ElementTree import Element
 
-    from .pages import Page
+    from .tiff_pages import Page
 
 COARSEST_DPI = 200  # pixels above 1/8 mm: neither microscope nor scanner
 PRINT_DPI = {72, 75, 96, 100, 120, 150, 180, 200, 240, 300, 350, 360, 400, 600, 720, 1200, 2400}

@@ -11,17 +11,14 @@ import numpy as np
 
 from equilabel.booleans import normalize_bools
 
-from . import codecs
-from .directories import UnreadableImageError, refuse, refuse_format, unreadable
-from .memory import half_of_free, readable
-from .tiff import TiffImage
+from .axes import Header, TiffImage
+from .errors import decoding, refuse, refuse_format, refuse_large
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from equilabel.array_types import HostArray
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp")
 FORMATS = ("PNG", "JPEG", "BMP")
 NAMES = ("red", "green", "blue")
 ITEM = {"I;16": 2, "I;16B": 2, "I": 4, "F": 4}  # bytes of a value, if more than one
@@ -50,7 +47,7 @@ def read_picture(
     ('CYX', (3, 3, 4), ('red', 'green', 'blue'))
     """
     path = Path(path)
-    with path.open("rb") as file, _decoding():
+    with path.open("rb") as file, decoding():
         _verify(file)
         file.seek(0)
         with _opened(file) as picture:
@@ -64,29 +61,20 @@ def read_picture(
         notes.append(GRAY)
     colors = pixels.ndim == 3
     pixels = np.ascontiguousarray(np.moveaxis(pixels, -1, 0) if colors else pixels)
-    return TiffImage(
-        pixels=pixels,
-        axes="CYX" if colors else "YX",
-        spacing={},
-        unit="",
-        interval=None,
-        channels=NAMES if colors else (),
-        series=0,
-        series_count=1,
-        notes=(*notes, *left_out),
-    )
+    axes, channels = ("CYX", NAMES) if colors else ("YX", ())
+    return TiffImage.of(pixels, axes, channels=channels, notes=(*notes, *left_out))
 
 
-def described(path: Path) -> tuple[tuple[int, ...], str, str]:
-    """Return shape, axes and type of the pixels of a picture, from its header."""
-    with path.open("rb") as file, _decoding(), _opened(file) as picture:
+def header_of_picture(path: Path) -> Header:
+    """Return shape, axes and type of the pixels of a picture without decoding them."""
+    with path.open("rb") as file, decoding(), _opened(file) as picture:
         width, height = picture.size
         deep = _is_deep(picture, file)
         wide = deep or picture.mode.startswith("I")
         kind = "uint16" if wide else "bool" if picture.mode == "1" else "uint8"
         if picture.mode in ("RGB", "RGBA", "P"):
-            return (3, height, width), "CYX", kind
-        return (height, width), "YX", kind
+            return Header((3, height, width), "CYX", kind)
+        return Header((height, width), "YX", kind)
 
 
 def _verify(file: Any) -> None:
@@ -118,12 +106,7 @@ def _check_memory(picture: Any, deep: bool, limit: int | None) -> None:
     width, height = picture.size
     bands = 4 if picture.mode == "P" else len(picture.getbands())
     size = width * height * bands * (2 if deep else ITEM.get(picture.mode, 1))
-    allowed = half_of_free() if limit is None else limit
-    if size > allowed:
-        rule = f"decode to {readable(allowed)} at most"
-        if limit is None:
-            rule += ", half of the memory that is free"
-        refuse(rule, readable(size), "Pass a larger memory_limit, or crop it.")
+    refuse_large(size, limit)
 
 
 def _is_deep(picture: Any, file: Any) -> bool:
@@ -180,21 +163,3 @@ def _notes(picture: Any) -> list[str]:
     if picture.getexif().get(ORIENTATION, 1) != 1:
         notes.append("The file asks viewers to turn the picture; it was read as it is stored.")
     return notes
-
-
-@contextmanager
-def _decoding() -> Iterator[None]:
-    """Convert errors of Pillow and codecs for damaged files to UnreadableImageError."""
-    try:
-        yield
-    except MemoryError:
-        raise
-    except ImportError as error:
-        codecs.refuse_missing(error)
-    except Exception as error:
-        known = isinstance(error, OSError) and error.errno is not None
-        if known or isinstance(error, UnreadableImageError):
-            raise
-        what = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-        rule = "be decodable"
-        raise unreadable(rule, what[:200]) from error

@@ -1,24 +1,34 @@
-"""Tables as CSV or Parquet: written atomically, and without formulas for spreadsheets."""
+"""Tables of objects: as CSV or Parquet, merged into one, and as features of a napari layer.
+
+They are written atomically, and without formulas for spreadsheets.
+"""
 
 from __future__ import annotations
 
 import csv
+import io
+import os
 import re
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
 import numpy as np
 
-from .files import replacing
+from .files import open_regular, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
 
 NUMBERS = {np.dtype(np.float64), np.dtype(np.int64)}
 SUFFIXES = (".csv", ".parquet")
+ROWS = 2**16  # least rows of a row group in a Parquet file
+MOST_COPIED = 2**22  # bytes of a table that is copied at once
+NO_TYPES: Mapping[str, Any] = {}
+SPARSE = 8  # features have rows for objects only if labels per object exceed this
 # Spreadsheet programs split a line at separators that depend on the locale and the user,
 # trim the parts, and run a part that begins with one of these signs. Fullwidth and other
 # forms count too, because programs normalize them.
@@ -229,3 +239,221 @@ def _escaped(column: pd.Series[Any]) -> pd.Series[Any]:
 
 def _plained(column: pd.Series[Any]) -> pd.Series[Any]:
     return column if column.dtype.kind in "biufc" else column.map(_plain)
+
+
+class Part(NamedTuple):
+    """The table of one image."""
+
+    file: str  # the image, for the column "file"
+    unit: str  # of lengths, for the column "unit"
+    path: Path  # the table, written by `write_table`
+
+
+def merge_tables(path: Path | str, parts: Sequence[Part], *, unit_row: bool = False) -> None:
+    """Concatenate tables, with columns that name the image and its unit of lengths.
+
+    `path` and the parts end in ``.csv`` or ``.parquet``. Columns that a table lacks are empty.
+    Large tables are read in parts, and the cells of CSV files are copied unchanged, so the same
+    tables give the same bytes. With `unit_row`, the second line of each CSV file has units, and so
+    has that of the new one, where different units are joined by "or". Raises OSError, ValueError if
+    a table was changed since it was written, or ImportError if pyarrow is missing.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write_table(folder / "a.csv", {"label": [1], "area": [7.0]})
+    >>> write_table(folder / "b.csv", {"label": [1, 2], "volume": [2.5, 3.0]})
+    >>> parts = [Part("a.tif", "µm", folder / "a.csv"), Part("b.tif", "pixel", folder / "b.csv")]
+    >>> merge_tables(folder / "objects.csv", parts)
+    >>> print((folder / "objects.csv").read_text(encoding="utf-8"))
+    file,unit,label,area,volume
+    a.tif,µm,1,7.0,
+    b.tif,pixel,1,,2.5
+    b.tif,pixel,2,,3.0
+    """
+    with replacing(path) as unfinished:
+        if Path(path).suffix.lower() == ".parquet":
+            needs_pyarrow()
+            _merge_parquet(unfinished, parts)
+        else:
+            _merge_csv(unfinished, parts, unit_row)
+
+
+def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
+    units: dict[str, dict[str, None]] = {"file": {"": None}, "unit": {"": None}}
+    for part in parts:
+        with _rows_of(part.path, unit_row) as (names, words, _):
+            for name, word in zip(names, words, strict=True):
+                units.setdefault(name, {})[word] = None
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(units)
+        if unit_row:
+            writer.writerow([" or ".join(filter(None, words)) for words in units.values()])
+        for part in parts:
+            own = [escaped(part.file), part.unit]
+            with _rows_of(part.path, unit_row) as (names, _, rows):
+                column = {name: k for k, name in enumerate(names)}
+                order = [column.get(name, -1) for name in list(units)[2:]]
+                if order == list(range(len(names))) and _copied(part.path, own, unit_row, file):
+                    continue
+                for row in rows:
+                    if len(row) != len(names):
+                        _refuse_changed(
+                            part.path, f"{len(row)} cells in a row for {len(names)} columns"
+                        )
+                    cells = [*row, ""]
+                    writer.writerow([*own, *[cells[k] for k in order]])
+
+
+def _copied(path: Path, own: Sequence[str], unit_row: bool, file: TextIO) -> bool:
+    """Copy the rows of a small table without quotes, with the cells `own` before each row.
+
+    Returns False if it is another table; then nothing is written.
+    """
+    with os.fdopen(open_regular(path), "rb") as source:
+        text = source.read(MOST_COPIED + 1)
+    if len(text) > MOST_COPIED or b'"' in text or b"\r" in text or not text.endswith(b"\n"):
+        return False
+    head, *lines = text.decode("utf-8").split("\n")[:-1]
+    lines = lines[unit_row:]
+    commas = head.count(",")
+    if commas == 0 or any(line.count(",") != commas for line in lines):
+        return False  # empty cells of a single column are quoted
+    begin = io.StringIO()
+    csv.writer(begin, lineterminator="").writerow(own)
+    file.writelines(f"{begin.getvalue()},{line}\n" for line in lines)
+    return True
+
+
+@contextmanager
+def _rows_of(
+    path: Path, unit_row: bool
+) -> Iterator[tuple[list[str], list[str], Iterator[list[str]]]]:
+    """Open a CSV file; yield the names of its columns, their units, and its rows."""
+    with os.fdopen(open_regular(path), encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        names = next(rows, [])
+        units = next(rows, []) if unit_row else [""] * len(names)
+        if len(units) != len(names):
+            _refuse_changed(path, f"{len(units)} units for {len(names)} columns")
+        yield names, units, rows
+
+
+def _merge_parquet(path: Path, parts: Sequence[Part]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    own = pa.schema([("file", pa.string()), ("unit", pa.string())])
+    schemas = []
+    for part in parts:
+        with os.fdopen(open_regular(part.path), "rb") as source:
+            schemas.append(pq.read_schema(source).remove_metadata())
+    schema = pa.unify_schemas([own, *schemas], promote_options="permissive")
+    with pq.ParquetWriter(path, schema) as writer:
+        waiting: list[Any] = []
+        for part in parts:
+            with os.fdopen(open_regular(part.path), "rb") as source, pq.ParquetFile(source) as file:
+                for batch in file.iter_batches(ROWS):
+                    waiting.append(_fitted(pa.Table.from_batches([batch]), part, schema))
+                    if sum(map(len, waiting)) >= ROWS:
+                        writer.write_table(pa.concat_tables(waiting))
+                        waiting.clear()
+        if waiting:
+            writer.write_table(pa.concat_tables(waiting))
+
+
+def _fitted(table: Any, part: Part, schema: Any) -> Any:
+    """Return a table with all columns of a schema."""
+    import pyarrow as pa
+
+    columns = {name: table[name] for name in table.column_names}
+    columns |= {"file": [part.file] * len(table), "unit": [part.unit] * len(table)}
+    arrays = []
+    for field in schema:
+        column = columns.get(field.name, pa.nulls(len(table)))
+        known = isinstance(column, (pa.Array, pa.ChunkedArray))
+        arrays.append(column.cast(field.type) if known else pa.array(column, field.type))
+    return pa.table(arrays, schema=schema)
+
+
+def _refuse_changed(path: Path, got: str) -> None:
+    message = (
+        f"tables of images must stay as they were written; got {got} in {str(path)!r}. "
+        "Run again with --overwrite."
+    )
+    raise ValueError(message)
+
+
+def as_features(table: pd.DataFrame) -> pd.DataFrame:
+    """Convert a table with an ascending column "label" to features of its labels layer.
+
+    napari finds the row of an object by position, or by a column "index" with the labels of rows.
+    Columns are floats or text; rows without an object have NaN or "". Row i is label i and row 0
+    the background. If most labels do not occur, only those that occur have rows, and a column
+    "index" has their labels.
+
+    >>> import pandas as pd
+    >>> as_features(pd.DataFrame({"label": [1, 3], "area": [4, 9]}))["area"].tolist()
+    [nan, 4.0, nan, 9.0]
+    """
+    labels = table["label"].to_numpy()
+    last = int(labels[-1]) if len(labels) else 0
+    dense = last <= SPARSE * (len(labels) + 128)
+    rows = np.arange(last + 1) if dense else np.concatenate([[0], labels])
+    values = table.set_index("label")
+    words = {name: "" for name in values if values[name].dtype.kind == "O"}
+    numbers = dict.fromkeys(values.columns.drop([*words]), np.float64)
+    features = values.astype(numbers).reindex(rows).fillna(words).reset_index(drop=True)
+    if not dense:
+        features.insert(0, "index", rows)
+    return features
+
+
+def as_table(features: pd.DataFrame, types: Mapping[str, Any] = NO_TYPES) -> pd.DataFrame:
+    """Convert features of a labels layer to a table with a row for each object.
+
+    The first column is "label". `types` are the original types of columns, which are restored
+    unless values are missing.
+
+    >>> import pandas as pd
+    >>> as_table(pd.DataFrame({"area": [np.nan, 4, np.nan, 9]}), {"area": int}).values.tolist()
+    [[1, 4], [3, 9]]
+    """
+    kept = find_objects(features)
+    table = features.loc[kept, columns_of(features)].reset_index(drop=True)
+    table.insert(0, "label", labels_of(features)[kept])
+    complete = table.columns[table.notna().all()]
+    return table.astype({name: types[name] for name in complete if name in types})
+
+
+def labels_of(features: pd.DataFrame) -> NDArray[np.int64]:
+    """Return the label of each row."""
+    if "index" in features:
+        return features["index"].to_numpy().astype(np.int64)
+    return np.arange(len(features))
+
+
+def find_objects(features: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return which rows are objects: not the background, and not labels without values.
+
+    >>> import pandas as pd
+    >>> find_objects(pd.DataFrame({"area": [np.nan, 4, np.nan, 9]})).tolist()
+    [False, True, False, True]
+    """
+    rows = np.asarray(labels_of(features) != 0)
+    missing = [np.isnan(column) for column in numeric_columns(features).values()]
+    return rows & ~np.logical_and.reduce(missing) if missing else rows
+
+
+def numeric_columns(features: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
+    """Return numeric columns except labels as arrays of floats, by name."""
+    return {
+        str(name): features[name].to_numpy(dtype=np.float64, na_value=np.nan)
+        for name in columns_of(features)
+        if features[name].dtype.kind in "biuf"
+    }
+
+
+def columns_of(features: pd.DataFrame) -> list[str]:
+    """List the measured columns, without those of labels."""
+    return [name for name in features.columns if name not in ("index", "label")]

@@ -1,42 +1,46 @@
-"""Read TIFF images: checked before they are decoded, and complete or not at all."""
+"""Read and write TIFF images: checked before they are decoded, and complete or not at all."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import logging
+import math
+import os
+import stat
+import uuid
+import weakref
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .directories import UnreadableImageError
-from .labels import write_labels
-from .metadata import calibration
-from .series import decoded, opened, try_decoding
-from .shapes import Header, header_of
+import numpy as np
+
+from .axes import AXES, Header, TiffImage, canonical, named
+from .errors import UnreadableImageError, decoding, refuse, refuse_large, refuse_shortage
+from .files import replacing
+from .metadata import calibration, describe
+from .tiff_checks import check_alike, check_image, check_pages, check_unclaimed, guard, try_ends
+from .tiff_pages import walk
+from .units import LENGTHS, positive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from equilabel.array_types import HostArray
+    from numpy.typing import ArrayLike, NDArray
+
+    from equilabel.array_types import Array, HostArray
 
     from .metadata import Described
+    from .tiff_pages import Page
 
 __all__ = ["TiffImage", "UnreadableImageError", "check_tiff", "read_tiff", "write_labels"]
 
-
-@dataclass(frozen=True)
-class TiffImage:
-    """An image that was read from a file."""
-
-    # C order, native byte order, values as stored: palettes are not applied, white-is-zero is not
-    # inverted; one-bit images are bool, and float16 becomes float32
-    pixels: HostArray
-    axes: str  # one letter of T, C, Z, Y, X for each axis of `pixels`, in this order, ending in YX
-    spacing: dict[str, float]  # pixel size in `unit` of those of Z, Y and X that are known
-    unit: str  # of length, such as "µm", "nm" or "inch"; "" if unknown
-    interval: float | None  # seconds between time points
-    channels: tuple[str, ...]  # a name for each channel (one without axis C), or none
-    series: int  # index of this image in the file
-    series_count: int  # number of images in the file
-    notes: tuple[str, ...]  # sentences about what was guessed or left out
+SMALL = 2**22  # bytes of an image below which free memory is not checked
+UNLIMITED = 2**62  # memory limit: nothing is decoded as a whole
+CLASSIC_BYTES = 2**32 - 2**25  # limit of a classic TIFF, minus space for its directories
+FINEST = 1e-8  # centimeters per pixel, in a tag with eight digits
+MOST_LABELS = 2**32 - 1  # OME has no 64-bit integers
 
 
 def read_tiff(
@@ -67,52 +71,11 @@ def read_tiff(
     >>> image.axes, image.spacing, image.pixels.dtype
     ('YX', {'Y': 2.0, 'X': 2.0}, dtype('uint8'))
     """
-    with opened(Path(path), series, memory_limit) as (images, described):
+    with _opened(Path(path), series, memory_limit) as (images, described):
         if accept is not None:
-            accept(header_of(images[series]))
-        pixels, axes, notes = decoded(images[series])
-        return with_calibration(pixels, axes, notes, images, series, described)
-
-
-def with_calibration(
-    pixels: HostArray,
-    axes: str,
-    notes: Sequence[str],
-    images: Sequence[Any],
-    series: int,
-    described: Described,
-) -> TiffImage:
-    """Return pixels with the metadata of an image in a file that `opened` has opened."""
-    chosen = images[series]
-    tags = chosen.keyframe.tags
-    resolution = {"X": tags.valueof(282), "Y": tags.valueof(283)}
-    known = calibration(described, resolution, tags.valueof(296, default=2))
-    spacing = {axis: size for axis, size in known.spacing.items() if axis in axes}
-    count = pixels.shape[axes.index("C")] if "C" in axes else 1
-    channels = described.channels
-    if not channels and chosen.keyframe.photometric == 2 and count in (3, 4):
-        channels = ("red", "green", "blue", "alpha")[:count]
-    return TiffImage(
-        pixels=pixels,
-        axes=axes,
-        spacing=spacing,
-        unit=known.unit if spacing else "",
-        interval=known.interval if "T" in axes else None,
-        channels=channels if len(channels) == count else (),
-        series=series,
-        series_count=len(images),
-        notes=(*_left_out(series, len(images)), *notes, *known.notes),
-    )
-
-
-def _left_out(series: int, count: int) -> tuple[str, ...]:
-    """Return a note about which of several images was read; () if there is one."""
-    if count == 1:
-        return ()
-    return (
-        f"The file holds {count} images; number {series} was read and no other (choose with "
-        "--series, in Python series=).",
-    )
+            accept(_header_of(images[series]))
+        pixels, axes, notes = _decoded(images[series])
+        return _with_calibration(pixels, axes, notes, images, series, described)
 
 
 def check_tiff(path: Path | str, *, series: int = 0, memory_limit: int | None = None) -> None:
@@ -129,7 +92,362 @@ def check_tiff(path: Path | str, *, series: int = 0, memory_limit: int | None = 
     >>> file.touch()
     >>> check_tiff(file)
     Traceback (most recent call last):
-    equilabel.storage.directories.UnreadableImageError: image file must be a TIFF; got 0 bytes...
+    equilabel.storage.errors.UnreadableImageError: image file must be a TIFF; got 0 bytes...
     """
-    with opened(Path(path), series, memory_limit) as (images, _):
-        try_decoding(images[series])
+    with _opened(Path(path), series, memory_limit) as (images, _), decoding():
+        page = images[series].keyframe
+        try_ends(page.parent.filehandle, page)
+
+
+def open_lazily(path: Path | str, *, series: int = 0) -> Any:
+    """Open one image of a TIFF as a read-only zarr.Array whose chunks are pages or tiles.
+
+    The file is checked as by `check_tiff`, except for its pixels. Raises UnreadableImageError,
+    OSError, or ImportError if zarr is not installed.
+    """
+    import tifffile
+    import zarr
+
+    with _opened(Path(path), series, UNLIMITED) as (images, _):
+        shape = tuple(images[series].shape)
+        # Pages that `_opened` reads as one stack were written as separate images.
+        shaped = None if images[series].kind == "shaped" else False
+    file = tifffile.TiffFile(path, is_shaped=shaped)
+    array = zarr.open_array(file.series[series].aszarr(level=0), mode="r")
+    close = weakref.finalize(array, file.close)
+    if tuple(array.shape) != shape:
+        close()
+        remedy = "Read it as a whole, or convert it to OME-Zarr."
+        refuse(f"be readable in parts with its shape {shape}", array.shape, remedy)
+    return array
+
+
+def describe_tiff(path: Path | str, *, series: int = 0) -> TiffImage:
+    """Return what a TIFF says about an image, without its pixels.
+
+    Axes have the order of the file, as in `open_lazily`; pixels are zeros that take no memory.
+    Raises the errors of `open_lazily`, or UnreadableImageError if color samples are stored beside
+    an axis of channels, which only `read_tiff` can join.
+
+    >>> import tempfile
+    >>> import tifffile
+    >>> file = Path(tempfile.mkdtemp()) / "color.tif"
+    >>> tifffile.imwrite(file, np.zeros((20, 30, 3), np.uint8), photometric="rgb")
+    >>> image = describe_tiff(file)
+    >>> image.axes, image.pixels.shape, image.channels
+    ('YXC', (20, 30, 3), ('red', 'green', 'blue'))
+    """
+    with _opened(Path(path), series, UNLIMITED) as (images, described):
+        chosen = images[series]
+        if "S" in chosen.axes and "C" in chosen.axes:
+            refuse("have color samples or channels to be read in parts", f"axes {chosen.axes!r}")
+        letters, notes = named(chosen.axes, chosen.shape)
+        pixels = np.broadcast_to(np.zeros((), chosen.dtype), chosen.shape)
+        return _with_calibration(pixels, "".join(letters), notes, images, series, described)
+
+
+def header_of_tiff(path: Path, series: int) -> Header:
+    """Return the header of an image of a TIFF, which is checked as by `open_lazily`."""
+    with _opened(path, series, UNLIMITED) as (images, _):
+        return _header_of(images[series])
+
+
+@contextmanager
+def _opened(
+    path: Path, series: int, memory_limit: int | None
+) -> Iterator[tuple[Sequence[Any], Described]]:
+    """Open a TIFF file, and check it as far as possible without decoding.
+
+    Yields all images of the file (tifffile.TiffPageSeries) and the description of image `series`,
+    which has to be readable. `memory_limit` is in bytes of decoded pixels, by default half of the
+    free memory. Raises the errors of `check_tiff`.
+    """
+    import tifffile
+
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
+        refuse("be a file", f"{kind}, {str(path)!r}", "Pass the files in it one by one.")
+    with path.open("rb") as file, _quiet():
+        size = os.fstat(file.fileno()).st_size
+        everything = walk(file)
+        pages = everything.chain
+        described = describe(pages, path.name)
+        with decoding():
+            file.seek(0)
+            images = tifffile.TiffFile(file, name=path.name).series
+            if _written_one_by_one(images):
+                file.seek(0)
+                images = tifffile.TiffFile(file, name=path.name, is_shaped=False).series
+                described = (replace(described[0], kind="plain", elements=0),)
+        if not 0 <= series < len(images):
+            message = f"series must be 0 to {len(images) - 1} for {path.name!r}; got {series!r}."
+            raise ValueError(message)
+        announced = described[0]
+        if announced.kind == "ome" and images[series].kind == "ome":
+            if len(described) != len(images):
+                refuse(f"hold the {len(described)} images its OME metadata announce", len(images))
+            announced = described[series]
+        with decoding():
+            image = images[series]
+            check_image(image, announced, series, pages)
+            check_pages(image, pages, size)
+            if announced.kind == "plain" and image.kind in ("generic", "uniform"):
+                check_alike(image, pages)
+            if announced.kind in ("plain", "shaped"):
+                check_unclaimed(file, images, everything)
+            _check_memory(image, memory_limit)
+            for page in image:
+                guard(page.keyframe)
+            if announced.kind == "plain":
+                _try_others(image, pages)
+        yield images, announced
+
+
+def _check_memory(image: Array, limit: int | None) -> None:
+    """Refuse an image that needs more memory than allowed, before it is decoded."""
+    import tifffile
+
+    page = image.keyframe
+    workers = min(tifffile.TIFF.MAXWORKERS, len(page.dataoffsets))
+    parts = 0 if page.is_contiguous else workers * math.prod(page.chunks)  # decoded at once
+    refuse_large(max(image.size, parts) * image.dtype.itemsize, limit, least=SMALL)
+
+
+def _written_one_by_one(images: Sequence[Any]) -> bool:
+    """Return whether pages of equal shape were added to the file one by one, each as an image."""
+    first = images[0]
+    return len(images) > 1 and all(
+        image.kind == "shaped"
+        and len(image) == len(image.levels) == 1
+        and (image.shape, image.dtype)
+        == (first.shape, first.dtype)
+        == (first.keyframe.shape, first.dtype)
+        for image in images
+    )
+
+
+def _try_others(image: Array, pages: Sequence[Page]) -> None:
+    """Refuse a file with another page that does not decode, because it may belong to the image."""
+    own = {page.offset for page in image}
+    for number in {p.layout: k for k, p in enumerate(pages) if p.offset not in own}.values():
+        page = image.parent.pages[number].aspage()
+        if page.dtype is None and page.shaped[1:] != image.keyframe.shaped[1:]:
+            continue  # cannot belong to this image
+        guard(page)
+        try_ends(image.parent.filehandle, page)
+
+
+def _decoded(image: Array) -> tuple[HostArray, str, tuple[str, ...]]:
+    """Decode an image from `_opened`; return pixels, axes, and notes on guesses.
+
+    Pixels are in C order and native byte order, with axes in the order T, C, Z, Y, X. Raises
+    UnreadableImageError, or MemoryError if there is too little memory.
+    """
+    image, shape, axes = _unsqueezed(image)
+    try:
+        with decoding():
+            pixels = image.asarray(squeeze=False)
+    except UnreadableImageError as error:
+        refuse_shortage(error, 4 * image.size * image.dtype.itemsize)
+        raise
+    if pixels.shape != shape:
+        refuse(f"decode to the shape {shape}", pixels.shape)
+    pixels, axes, guessed = canonical(pixels, axes)
+    notes = list(guessed)
+    if image.keyframe.photometric == 0:
+        notes.append("White is 0 in this file; values are used as stored.")
+    if image.keyframe.photometric == 3:
+        notes.append("The palette is not applied; values are indices of colors.")
+    if len(image.levels) > 1:
+        notes.append(f"The file has {len(image.levels)} resolutions; the full one was read.")
+    dtype = pixels.dtype.newbyteorder("=")
+    dtype = np.dtype(np.float32) if dtype == np.float16 else dtype
+    return np.ascontiguousarray(pixels, dtype), axes, tuple(notes)
+
+
+def _header_of(image: Array) -> Header:
+    """Return the header of an image of an open TIFF."""
+    dtype = np.dtype(np.float32) if image.dtype == np.float16 else image.dtype
+    _, shape, axes = _unsqueezed(image)
+    return Header.of(shape, axes, dtype)
+
+
+def _unsqueezed(image: Array) -> tuple[Array, tuple[int, ...], str]:
+    """Return an image of an open TIFF with its axes of length 1, its shape and its axes."""
+    if hasattr(image, "get_shape"):  # tifffile before 2026.5.2
+        return image, tuple(image.get_shape(False)), image.get_axes(False)
+    images = image.parent.series
+    number = next(k for k, each in enumerate(images) if each is image)
+    image = images(squeeze=False)[number]
+    return image, tuple(image.shape), image.axes
+
+
+def _with_calibration(
+    pixels: HostArray,
+    axes: str,
+    notes: Sequence[str],
+    images: Sequence[Any],
+    series: int,
+    described: Described,
+) -> TiffImage:
+    """Return pixels with the metadata of an image in a file that `_opened` has opened."""
+    chosen = images[series]
+    tags = chosen.keyframe.tags
+    resolution = {"X": tags.valueof(282), "Y": tags.valueof(283)}
+    known = calibration(described, resolution, tags.valueof(296, default=2))
+    count = pixels.shape[axes.index("C")] if "C" in axes else 1
+    channels = described.channels
+    if not channels and chosen.keyframe.photometric == 2 and count in (3, 4):
+        channels = ("red", "green", "blue", "alpha")[:count]
+    return TiffImage.of(
+        pixels,
+        axes,
+        spacing=known.spacing,
+        unit=known.unit,
+        interval=known.interval,
+        channels=channels,
+        series=series,
+        series_count=len(images),
+        notes=(*_left_out(series, len(images)), *notes, *known.notes),
+    )
+
+
+def _left_out(series: int, count: int) -> tuple[str, ...]:
+    """Return a note about which of several images was read; () if there is one."""
+    if count == 1:
+        return ()
+    return (
+        f"The file holds {count} images; number {series} was read and no other (choose with "
+        "--series, in Python series=).",
+    )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Hide warnings of tifffile, unless logging is set up."""
+    logger, handler = logging.getLogger("tifffile"), logging.NullHandler()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def write_labels(
+    path: Path | str,
+    labels: ArrayLike,
+    *,
+    axes: str,
+    spacing: Mapping[str, float] | None = None,
+    unit: str = "",
+    interval: float | None = None,
+    name: str = "labels",
+) -> None:
+    """Write labels as OME-TIFF: tiled, compressed, in the smallest unsigned type.
+
+    `labels` is an (..., M, N) array of bool or int, 0 to 4,294,967,295; `axes` has a letter of T,
+    C, Z, Y, X for each axis and ends in YX. `spacing` maps Z, Y and X to pixel sizes in `unit` (""
+    if unknown, see `TiffImage.unit`), and `interval` is in seconds between time points. The file is
+    replaced when the new one is complete, and is a BigTIFF if a classic one may be too small. Pixel
+    sizes are stored in the OME metadata, and for Y and X also in the resolution tags, which
+    programs such as ImageJ read. The file contains nothing about the machine or the time. Raises
+    TypeError, ValueError, or OSError with `path`.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "labels.ome.tif"
+    >>> write_labels(file, np.arange(300).reshape(3, 10, 10), axes="ZYX")
+    >>> read_tiff(file).pixels.dtype
+    dtype('uint16')
+    """
+    import tifffile
+
+    labels = _storable(labels, axes)
+    metadata = {"axes": axes, "Name": name, **_sizes(spacing or {}, unit)}
+    if interval is not None:
+        if positive(interval) is None:
+            message = f"interval must be a positive number of seconds or None; got {interval!r}."
+            raise ValueError(message)
+        metadata |= {"TimeIncrement": float(interval), "TimeIncrementUnit": "s"}
+    metadata["UUID"] = _identifier(labels, metadata)
+    tile = tuple(min(512, 16 * -(-size // 16)) for size in labels.shape[-2:])
+    with replacing(path) as unfinished, unfinished.open("w+b") as file:
+        # Close on success only: closing writes, and would hide the error of a failed write.
+        writer = tifffile.TiffWriter(file, ome=True, bigtiff=labels.nbytes > CLASSIC_BYTES)
+        writer.write(
+            labels,
+            photometric="minisblack",
+            compression="zlib",
+            tile=tile,
+            metadata=metadata,
+            **_resolution(spacing or {}, unit),
+        )
+        writer.close()
+
+
+def _storable(labels: ArrayLike, axes: str) -> NDArray[np.unsignedinteger[Any]]:
+    """Return labels in the smallest unsigned type, or raise TypeError or ValueError."""
+    labels = np.asarray(labels)
+    if labels.dtype.kind not in "bui":
+        message = f"labels must be of bool or an integer type; got {labels.dtype}."
+        raise TypeError(message)
+    fits = len(set(axes)) == len(axes) == labels.ndim and set(axes) <= set(AXES)
+    if not (fits and axes.endswith("YX")):
+        message = (
+            f"axes must name each axis of labels once with letters of {AXES!r} and end in 'YX'; "
+            f"got {axes!r} for {labels.ndim} axes."
+        )
+        raise ValueError(message)
+    if not labels.size:
+        message = f"labels must have 1 pixel or more; got shape {labels.shape}."
+        raise ValueError(message)
+    least, most = int(labels.min()), int(labels.max())
+    if least < 0 or most > MOST_LABELS:
+        message = (
+            f"labels must be 0 to {MOST_LABELS} in an OME-TIFF; got {least} to {most}. "
+            "Number them consecutively first."
+        )
+        raise ValueError(message)
+    dtype = next(t for t in (np.uint8, np.uint16, np.uint32) if most <= np.iinfo(t).max)
+    return labels.astype(dtype, copy=False)
+
+
+def _identifier(labels: HostArray, metadata: Mapping[str, object]) -> str:
+    """Return the UUID of an OME file, computed from its content.
+
+    That of tifffile would contain the network address of the machine and the time.
+    """
+    content = hashlib.sha256(
+        f"{labels.dtype.str} {labels.shape} {sorted(metadata.items())}".encode()
+    )
+    content.update(np.ascontiguousarray(labels).data)
+    return uuid.uuid5(uuid.NAMESPACE_OID, content.hexdigest()).urn
+
+
+def _sizes(spacing: Mapping[str, float], unit: str) -> dict[str, object]:
+    """Return pixel sizes by their OME names, or raise ValueError."""
+    if unit not in ("", *LENGTHS):
+        message = f"unit must be one of {['', *LENGTHS]}; got {unit!r}."
+        raise ValueError(message)
+    # A missing unit means micrometers in OME; "reference frame" means an unknown unit.
+    word = {"": "reference frame", "inch": "in"}.get(unit, unit)
+    metadata: dict[str, object] = {}
+    for axis, size in spacing.items():
+        if axis not in ("Z", "Y", "X") or positive(size) is None:
+            message = f"spacing must map Z, Y or X to positive numbers; got {dict(spacing)!r}."
+            raise ValueError(message)
+        metadata |= {f"PhysicalSize{axis}": float(size), f"PhysicalSize{axis}Unit": word}
+    return metadata
+
+
+def _resolution(spacing: Mapping[str, float], unit: str) -> dict[str, Any]:
+    """Return tags with pixels per centimeter as arguments of tifffile; {} if they cannot be stored.
+
+    A tag is a ratio of two 32-bit integers.
+    """
+    if unit not in LENGTHS or not {"X", "Y"} <= set(spacing):
+        return {}
+    centimeters = [float(LENGTHS[unit] * 100) * spacing[axis] for axis in "XY"]
+    if not all(FINEST < size < 1 / FINEST for size in centimeters):
+        return {}
+    return {"resolution": [1 / size for size in centimeters], "resolutionunit": "CENTIMETER"}

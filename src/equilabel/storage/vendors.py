@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .axes import canonical
-from .directories import refuse, unreadable
-from .memory import half_of_free, readable
-from .tiff import TiffImage
+from .axes import Header, TiffImage, canonical
+from .errors import refuse, refuse_large, undecodable
 from .units import positive
-
-if TYPE_CHECKING:
-    from equilabel.array_types import HostArray
 
 # The package that adds a format to bioio, by the ending of file names.
 PACKAGES = {
@@ -39,17 +34,13 @@ def read_vendor(path: Path | str, *, series: int = 0, memory_limit: int | None =
     path = Path(path)
     path.stat()
     image, scenes = _opened(path, series)
-    size = math.prod(image.shape) * np.dtype(image.dtype).itemsize
-    allowed = half_of_free() if memory_limit is None else memory_limit
-    if size > allowed:
-        rule = f"decode to {readable(allowed)} at most"
-        refuse(rule, readable(size), "Pass a larger memory_limit, or crop it.")
+    refuse_large(math.prod(image.shape) * np.dtype(image.dtype).itemsize, memory_limit)
     try:
         stored = np.asarray(image.data)
     except MemoryError:
         raise
     except Exception as error:
-        raise _broken(error) from error
+        raise undecodable(error) from error
     if stored.dtype.kind not in "buif":
         refuse("hold real numbers of a known type", stored.dtype)
     pixels, axes, notes = canonical(stored, image.dims.order)
@@ -60,26 +51,23 @@ def read_vendor(path: Path | str, *, series: int = 0, memory_limit: int | None =
         )
     if scenes > 1:
         notes += (f"The file holds {scenes} images; number {series} was read (see --series).",)
-    return TiffImage(
-        pixels=np.ascontiguousarray(pixels, pixels.dtype.newbyteorder("=")),
-        axes=axes,
+    return TiffImage.of(
+        np.ascontiguousarray(pixels, pixels.dtype.newbyteorder("=")),
+        axes,
         spacing=spacing,
-        unit="µm" if spacing else "",
-        interval=None,
-        channels=_names(image, pixels, axes),
+        unit="µm",
+        channels=_names(image),
         series=series,
         series_count=scenes,
         notes=notes,
     )
 
 
-def described(path: Path, series: int) -> tuple[tuple[int, ...], str, str]:
+def header_of_vendor(path: Path, series: int) -> Header:
     """Return shape, axes and type of the pixels of an image."""
     path.stat()
     image, _ = _opened(path, series)
-    form = np.broadcast_to(np.zeros((), image.dtype), image.shape)
-    pixels, axes, _ = canonical(form, image.dims.order)
-    return pixels.shape, axes, pixels.dtype.name
+    return Header.of(image.shape, image.dims.order, image.dtype)
 
 
 def _opened(path: Path, series: int) -> tuple[Any, int]:
@@ -104,7 +92,7 @@ def _opened(path: Path, series: int) -> tuple[Any, int]:
                 f"Install it with `pip install {package}`, or export the image as OME-TIFF."
             )
             raise ImportError(message) from error
-        raise _broken(error) from error
+        raise undecodable(error) from error
     count = len(image.scenes)
     if not 0 <= series < count:
         message = f"series must be 0 to {count - 1} for {path.name!r}; got {series!r}."
@@ -119,11 +107,6 @@ def _is_installed(package: str) -> bool:
     return find_spec(package.replace("-", "_")) is not None
 
 
-def _broken(error: Exception) -> Exception:
-    what = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-    return unreadable("be decodable", what[:200])
-
-
 def _sizes(image: Any) -> dict[str, float]:
     """Return the pixel sizes that are positive numbers; {} if the metadata cannot be read."""
     try:
@@ -134,10 +117,8 @@ def _sizes(image: Any) -> dict[str, float]:
     return {axis: size for axis, size in sizes.items() if size is not None}
 
 
-def _names(image: Any, pixels: HostArray, axes: str) -> tuple[str, ...]:
+def _names(image: Any) -> tuple[str, ...]:
     try:
-        names = tuple(map(str, image.channel_names or ()))
+        return tuple(map(str, image.channel_names or ()))
     except Exception:
         return ()
-    count = pixels.shape[axes.index("C")] if "C" in axes else 1
-    return names if len(names) == count else ()

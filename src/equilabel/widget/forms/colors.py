@@ -9,7 +9,7 @@ from qtpy.QtCore import QSize
 from qtpy.QtGui import QIcon, QImage, QPixmap
 
 from equilabel.array_types import HostArray
-from equilabel.storage.features import labels_of
+from equilabel.storage.table import labels_of
 from equilabel.widget.napari_types import Layer, Viewer
 from equilabel.widget.viewer.layers import color_labels, is_colored, make_scale, reset_colors
 from equilabel.widget.viewer.notifications import guarded, warn

@@ -6,7 +6,7 @@ from typing import Any
 from napari.layers import Labels
 from qtpy.QtWidgets import QLabel
 
-from equilabel.storage.features import find_objects, labels_of
+from equilabel.storage.table import find_objects, labels_of
 from equilabel.widget.logic.features import find_kept, keep_objects
 from equilabel.widget.logic.outcomes import KEY
 from equilabel.widget.logic.scripts import with_filter

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from magicgui.widgets import ComboBox
 
-from equilabel.storage.features import labels_of
+from equilabel.storage.table import labels_of
 from equilabel.widget.logic.objects import heading
 from equilabel.widget.napari_types import Layer, Viewer
 from equilabel.widget.viewer.layers import made_by

@@ -8,8 +8,7 @@ from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QFileDialog, QLabel
 
 from equilabel.segmentation.outlines import find_box
-from equilabel.storage.features import as_table, numeric_columns
-from equilabel.storage.table import write_table
+from equilabel.storage.table import as_table, numeric_columns, write_table
 from equilabel.widget.logic.features import column_types
 from equilabel.widget.logic.objects import count_objects, show_objects, summarize
 from equilabel.widget.logic.scripts import script_of

@@ -7,7 +7,7 @@ import numpy as np
 
 from equilabel.array_types import Array, HostArray
 from equilabel.devices import threads
-from equilabel.storage.features import columns_of, find_objects, labels_of, numeric_columns
+from equilabel.storage.table import columns_of, find_objects, labels_of, numeric_columns
 from equilabel.widget.napari_types import Table
 
 INTENSITY = "intensity"  # prefix of columns of gray values

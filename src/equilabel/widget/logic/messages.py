@@ -1,7 +1,7 @@
 """Messages with a remedy for the errors of a run."""
 
 from equilabel import DeviceUnavailableError
-from equilabel.storage.shortage import causes, is_shortage
+from equilabel.storage.errors import causes, is_shortage
 
 
 def explain(error: BaseException) -> str:

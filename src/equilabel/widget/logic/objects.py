@@ -7,7 +7,7 @@ import numpy as np
 
 import equilabel
 from equilabel.quantities import derived_unit
-from equilabel.storage.features import as_table, find_objects
+from equilabel.storage.table import as_table, find_objects
 from equilabel.widget.napari_types import Table
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import equilabel
 from equilabel.descriptions import describe_values
 from equilabel.quantities import without_blur_warnings
-from equilabel.storage.features import as_features
+from equilabel.storage.table import as_features
 from equilabel.widget.napari_types import Table
 
 from .choices import Choices

@@ -6,8 +6,7 @@ from collections.abc import Container, Mapping
 from contextlib import suppress
 from typing import Any
 
-from equilabel.storage.headers import read_header
-from equilabel.storage.images import SUFFIXES
+from equilabel.storage.images import SUFFIXES, read_header
 
 from .choices import Choices
 from .features import Ranges

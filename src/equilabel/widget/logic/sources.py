@@ -11,7 +11,7 @@ from equilabel.array_types import Array, HostArray
 from equilabel.forecast import of_pixels
 from equilabel.storage import memory
 from equilabel.storage.colors import gray
-from equilabel.storage.slabs import slabs
+from equilabel.storage.memory import slabs
 from equilabel.storage.units import doubt
 from equilabel.widget.napari_types import Layer
 

@@ -1,0 +1,436 @@
+"""Pages of a TIFF file, checked against its bytes before pixels are read.
+
+Other software reads a truncated stack as its first page, follows circular directories for hours,
+and allocates whatever a header claims. Here every page is visited, and none is decoded: the chain
+of directories has to end, each page needs complete axes, and each strip or tile has to lie inside
+the file and be long enough for its pixels. Work and memory depend on the length of the file, not on
+what it claims.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, NoReturn
+
+import numpy as np
+
+from .errors import refuse, refuse_format
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+# Tags of the TIFF 6.0 specification, and two of SGI for volumes.
+WIDTH, LENGTH, BITS, COMPRESSION, FILL_ORDER, DESCRIPTION = 256, 257, 258, 259, 266, 270
+SAMPLES, ROWS_PER_STRIP, PLANAR, PREDICTOR, TILE_WIDTH, TILE_LENGTH = 277, 278, 284, 317, 322, 323
+SUBIFDS, SAMPLE_FORMAT, DEPTH, TILE_DEPTH = 330, 339, 32997, 32998
+OFFSETS, BYTE_COUNTS = (324, 273, 513), (325, 279, 514)  # tags of tiles, strips, old JPEG
+FAX = (2, 3, 4)  # compressions
+
+# Most decoded bytes per stored byte. The formats limit it: deflate 1032, LZW about
+# 1365 (4096 entries of 12 bits), PackBits 64, LZMA 7045, zstd 128 KiB for a block of 4 bytes.
+# Image codecs (JPEG and newer) have no such limit: theirs is far above any real image.
+YIELDS = {1: 1, 5: 1400, 8: 1032, 32946: 1032, 50013: 1032, 32773: 64, 34925: 7100}
+YIELDS |= {34926: 2**15, 50000: 2**15}
+UNBOUNDED = 2**20
+
+MOST_BELOW = 64  # smaller copies of one page
+PADDING = 63  # most unused bytes that writers leave, such as padding for alignment
+# Bytes per value of TIFF's data types; its unsigned integers are SHORT, LONG, IFD, LONG8, IFD8.
+SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
+SIZES |= {16: 8, 17: 8, 18: 8}
+INTEGERS = {3: "u2", 4: "u4", 13: "u4", 16: "u8", 18: "u8"}
+PRIVATE = 32768  # tags from here on are private: their values may refer to other files
+MOST_TAGS = 4096  # in one directory; also tifffile's limit
+
+
+def walk(file: BinaryIO) -> Pages:
+    """Check all pages of a regular TIFF file against its bytes, and return them (at least one).
+
+    Raises UnreadableImageError if the file is not a TIFF, the chain of pages loops or leaves the
+    file, or a page has an axis of length 0, lacks a tag, or refers to bytes that are missing, too
+    few, or part of another strip or tile.
+    """
+    directories = Directories(file)
+    pages: list[Page] = []
+    seen: set[int] = set()
+    below: list[Page] = []
+    offset = directories.first
+    while offset:
+        page, following = _page(directories, offset, len(pages))
+        for position in (offset, *page.below):
+            if position in seen:
+                refuse("list each page once", f"a loop to byte {position} on page {len(pages)}")
+            seen.add(position)
+        below += [_page(directories, position, len(pages))[0] for position in page.below]
+        pages.append(page)
+        offset = following
+    if not pages:
+        refuse("hold at least one page", "a header alone")
+    _check_overlaps([*pages, *below])
+    return Pages(tuple(pages), tuple(below), directories.size)
+
+
+def _page(directories: Directories, offset: int, index: int) -> tuple[Page, int]:
+    """Check the page at an offset; return it, and the offset of the next page."""
+    tags = directories.directory(offset)
+    shape, bits = _geometry(tags, index)
+    compression, separate = tags.number(COMPRESSION, 1), tags.number(PLANAR, 1) != 1
+    if compression in FAX and bits.max() > 1:
+        refuse("have 1 bit per sample in a fax compression", f"{bits.max()} on page {index}")
+    block = _block(tags, shape[1], index)
+    segments = _segments(shape, bits.tolist(), separate, block)
+    offsets, stored, counted = _locations(tags, segments, compression, index)
+    _check_bytes(directories.size, segments, offsets, stored, compression, index)
+    page = Page(
+        offset=offset,
+        shape=shape,
+        compression=compression,
+        separate=separate,
+        block=block,
+        layout=(
+            *(shape, bits.tobytes(), tags.number(SAMPLE_FORMAT, 1), compression, separate, block),
+            *(tags.number(PREDICTOR, 1), tags.number(FILL_ORDER, 1)),
+        ),
+        segment_offsets=offsets,
+        segment_bytes=stored,
+        segments=segments,
+        descriptions=tags.texts(DESCRIPTION) if index == 0 else (),
+        below=tuple(tags.numbers((SUBIFDS,), MOST_BELOW).tolist()),
+        spans=tags.spans,
+        counted=counted,
+    )
+    return page, tags.following
+
+
+def _geometry(tags: Directory, index: int) -> tuple[tuple[int, int, int, int], NDArray[np.uint64]]:
+    """Return depth, length, width and samples of a page, and the bits of each sample."""
+    shape = (
+        *(tags.number(DEPTH, 1), tags.number(LENGTH, 0)),
+        *(tags.number(WIDTH, 0), tags.number(SAMPLES, 1)),
+    )
+    if not all(shape):
+        refuse("have 1 pixel or more along every axis", f"{shape} on page {index}")
+    bits = tags.numbers((BITS,), shape[3]) if BITS in tags else np.ones(1, np.uint64)
+    counted = BITS not in tags or tags.count(BITS) in (1, shape[3])
+    if not counted or not 0 < bits.min() <= bits.max() <= 128:
+        refuse("have 1 to 128 bits per sample", f"{bits[:4].tolist()} on page {index}")
+    return shape, bits
+
+
+def _block(tags: Directory, length: int, index: int) -> tuple[int, ...]:
+    """Return the shape of strips, (1, rows), or of tiles, (depth, length, width)."""
+    block: tuple[int, ...] = (1, length)
+    if TILE_WIDTH in tags:
+        block = (
+            tags.number(TILE_DEPTH, 1),
+            tags.number(TILE_LENGTH, 0),
+            tags.number(TILE_WIDTH, 0),
+        )
+    elif tags.count(ROWS_PER_STRIP) == 1:
+        block = (1, min(tags.number(ROWS_PER_STRIP, 0), length))
+    if not all(block):
+        refuse("have strips or tiles of 1 row or more", f"{block} on page {index}")
+    return block
+
+
+def _locations(
+    tags: Directory, segments: Segments, compression: int, index: int
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64], bool]:
+    """Return offsets and lengths of strips or tiles, and whether the file has the lengths."""
+    most = segments.number + 1
+    offsets, stored = tags.numbers(OFFSETS, most), tags.numbers(BYTE_COUNTS, most)
+    counted = stored.size > 0
+    if compression == segments.number == 1 and not counted:
+        stored = np.array([segments.size], np.uint64)  # left out by old writers
+    if not len(offsets) == len(stored) == segments.number:
+        got = f"{len(offsets)} positions and {len(stored)} lengths on page {index}"
+        refuse(f"locate each of its {segments.number} strips or tiles", got)
+    return offsets, stored, counted
+
+
+def _segments(
+    shape: tuple[int, int, int, int], bits: list[int], separate: bool, block: tuple[int, ...]
+) -> Segments:
+    """Return the number and sizes of strips or tiles, whose shape is `block`."""
+    depth, length, width, samples = shape
+    pixel = bits[0] if separate else sum(bits) * (samples // len(bits))
+    planes = samples if separate else 1
+    if len(block) == 2:
+        rows = block[1]
+        each = -(-length // rows)
+        line = -(-width * pixel // 8)
+        return Segments(
+            each * depth * planes, line * rows, line * (length - (each - 1) * rows), each
+        )
+    each = math.prod(-(-axis // part) for axis, part in zip(shape, block, strict=False))
+    size = -(-block[2] * pixel // 8) * block[1] * block[0]
+    return Segments(each * planes, size, size, each)
+
+
+def _check_bytes(
+    size: int,
+    segments: Segments,
+    offsets: NDArray[np.uint64],
+    stored: NDArray[np.uint64],
+    compression: int,
+    index: int,
+) -> None:
+    """Refuse strips or tiles that are outside the file, or too short for their pixels."""
+    outside = (stored > size) | (offsets > size - np.minimum(stored, size))
+    if outside.any():
+        k = int(outside.argmax())
+        refuse(
+            "hold the bytes of every strip and tile",
+            f"{size} bytes, with {stored[k]} bytes at {offsets[k]} for part {k} of page {index}",
+        )
+    if not stored.all() or offsets.min() < 8:
+        k = int(np.argmin(np.minimum(stored, offsets)))
+        refuse("hold the bytes of every strip and tile", f"none for part {k} of page {index}")
+    planes = segments.number // segments.each
+    claimed = segments.number * segments.size - planes * (segments.size - segments.last)
+    held = min(int(stored.sum()), size) * YIELDS.get(compression, UNBOUNDED)
+    if claimed > held:
+        refuse(f"hold the {claimed} bytes it claims for page {index}", f"{held} at most")
+    if compression == 1:
+        exact = np.full(segments.number, segments.size, np.uint64)
+        exact[segments.each - 1 :: segments.each] = segments.last
+        wrong = (stored < exact) | (stored > segments.size)
+        if wrong.any():
+            k = int(wrong.argmax())
+            got = f"{stored[k]} bytes for part {k} of page {index}"
+            refuse(f"have {exact[k]} bytes per strip or tile", got)
+
+
+def _check_overlaps(pages: Sequence[Page]) -> None:
+    """Refuse strips and tiles that share bytes, which could be decoded very many times."""
+    starts, ends = parts_of(pages)
+    shared = starts[1:] < ends[:-1]
+    if shared.any():
+        at = starts[1:][shared][0]
+        refuse("have bytes of its own for every strip and tile", f"two that share byte {at}")
+
+
+class Segments(NamedTuple):
+    """Number of the strips or tiles of a page, and their decoded size in bytes.
+
+    `last` is the size of the last strip of a plane, which may be shorter, and `each` the number of
+    strips or tiles of a plane.
+    """
+
+    number: int
+    size: int
+    last: int
+    each: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page: shape, compression, and the positions of its strips or tiles."""
+
+    offset: int  # position of its directory, which identifies the page
+    shape: tuple[int, int, int, int]  # depth, length, width and samples
+    compression: int  # code of TIFF; 1 is none
+    separate: bool  # whether samples are stored in separate planes
+    block: tuple[int, ...]  # shape of a tile, or 1 and the rows of a strip
+    layout: tuple[object, ...]  # what pages need to have in common to be one stack
+    segment_offsets: NDArray[np.uint64]  # (K,): positions of the strips or tiles
+    segment_bytes: NDArray[np.uint64]  # (K,): their stored lengths
+    segments: Segments
+    descriptions: tuple[str, ...]  # read for the first page only
+    below: tuple[int, ...]  # positions of its subdirectories, usually smaller copies
+    spans: tuple[tuple[int, int], ...]  # first byte and end of its directory and of values outside
+    counted: bool  # whether the file gives the lengths of its strips or tiles
+
+    @property
+    def slack(self) -> int:
+        """Most unused bytes in a file with this page: more could be a lost page of the same kind.
+
+        This is half of its pixels or of its other data, whichever is larger; nearly nothing if the
+        stored lengths follow from its size.
+        """
+        if not self.counted:
+            return PADDING
+        return (
+            max(int(self.segment_bytes.sum()), sum(end - start for start, end in self.spans)) // 2
+        )
+
+
+class Pages(NamedTuple):
+    """The pages of a file in order, those of subdirectories, and its length in bytes."""
+
+    chain: tuple[Page, ...]
+    below: tuple[Page, ...]
+    size: int
+
+    def gaps(self, claimed: Sequence[tuple[int, int]] = ()) -> list[tuple[int, int]]:
+        """Return (first byte, end) of ranges that belong to no page, except small padding.
+
+        `claimed` are ranges that belong to the image but not to a page.
+        """
+        pages = (*self.chain, *self.below)
+        spans = np.array([span for page in pages for span in page.spans], np.int64)
+        parts = parts_of(pages).astype(np.int64)
+        # Ignore values that overlap pixels: the tag is damaged.
+        after = np.searchsorted(parts[1], spans[:, 0], side="right")
+        apart = np.append(parts[0], self.size)[after] >= spans[:, 1]
+        ends_of_file = [(0, 8), (self.size, self.size)]
+        known = np.array([*ends_of_file, *claimed], np.int64)
+        starts, ends = np.concatenate([known.T, spans[apart].T, parts], axis=1)
+        order = np.argsort(starts, kind="stable")
+        starts, reached = starts[order][1:], np.maximum.accumulate(ends[order])[:-1]
+        wide = starts - reached > PADDING
+        return list(zip(reached[wide].tolist(), starts[wide].tolist(), strict=True))
+
+
+def parts_of(pages: Sequence[Page]) -> NDArray[np.uint64]:
+    """Return a (2, K) array of first bytes and ends of all strips and tiles, in order."""
+    starts = np.concatenate([page.segment_offsets for page in pages])
+    ends = starts + np.concatenate([page.segment_bytes for page in pages])
+    order = np.argsort(starts, kind="stable")
+    return np.stack([starts[order], ends[order]])
+
+
+class Tag(NamedTuple):
+    """An entry of a directory: type, number of values, and the values or their position."""
+
+    kind: int
+    number: int
+    field: bytes
+
+
+class Directories:
+    """The directories of an open TIFF or BigTIFF, which must be a regular file.
+
+    `size` is the length of the file in bytes, `first` the position of the first directory (0 for
+    none). Raises UnreadableImageError if the file does not begin like a TIFF.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.size = file, os.fstat(file.fileno()).st_size
+        header = self.read(0, min(16, self.size))
+        if not header:
+            refuse("be a TIFF", "0 bytes")
+        self.order = {b"II": "<", b"MM": ">"}.get(header[:2], "")
+        known = [struct.pack(f"{self.order}H", version) for version in (42, 43)]
+        if not self.order or header[2:4] not in known:
+            refuse_format("be a TIFF", header)
+        self._big = header[2:4] == known[1]
+        # Formats of the number of tags, of one tag, and of a position.
+        self._formats = ("Q", "HHQ8s", "Q") if self._big else ("H", "HHI4s", "I")
+        if len(header) < (16 if self._big else 8):
+            refuse("hold at least one page", f"{self.size} bytes")
+        if self._big and header[4:8] != struct.pack(f"{self.order}HH", 8, 0):
+            refuse("begin like a BigTIFF", repr(header[:8]))
+        self.first = self._unpack(self._formats[2], header[8:16] if self._big else header[4:8])
+
+    def directory(self, offset: int) -> Directory:
+        """Read the directory at `offset`."""
+        number, entry, position = self._formats
+        head, each, tail = (8, 20, 8) if self._big else (2, 12, 4)
+        count = self._unpack(number, self.read(offset, head))
+        if not 0 < count <= MOST_TAGS:
+            refuse(f"have 1 to {MOST_TAGS} tags per page", f"{count} at byte {offset}")
+        data = self.read(offset + head, count * each + tail)
+        entries = struct.iter_unpack(self.order + entry, data[:-tail])
+        tags = [(code, Tag(kind, values, field)) for code, kind, values, field in entries]
+        spans = [(offset, offset + head + len(data))]
+        for code, tag in tags:
+            size = tag.number * SIZES.get(tag.kind, 0)
+            if size > len(tag.field):
+                start = self._unpack(position, tag.field)
+                if code < PRIVATE:
+                    self._position(tag)
+                if start < self.size:
+                    spans.append((start, min(start + size, self.size)))
+        return Directory(self, tags, self._unpack(position, data[-tail:]), tuple(spans))
+
+    def value(self, tag: Tag, most: int) -> bytes:
+        """Return the bytes of the first `most` values of a tag."""
+        wanted = min(tag.number, most) * SIZES[tag.kind]
+        if tag.number * SIZES[tag.kind] <= len(tag.field):
+            return tag.field[:wanted]
+        return self.read(self._position(tag), wanted)
+
+    def read(self, offset: int, count: int) -> bytes:
+        """Return exactly `count` bytes from `offset`."""
+        if offset + count > self.size:
+            self._cut(offset)
+        self._file.seek(offset)
+        return self._file.read(count)
+
+    def _position(self, tag: Tag) -> int:
+        offset = self._unpack(self._formats[2], tag.field)
+        if offset + tag.number * SIZES[tag.kind] > self.size:
+            self._cut(offset)
+        return offset
+
+    def _cut(self, offset: int) -> NoReturn:
+        refuse("be complete", f"{self.size} bytes, with more of it announced at byte {offset}")
+
+    def _unpack(self, form: str, data: bytes) -> int:
+        return int(struct.unpack(self.order + form, data)[0])
+
+
+class Directory:
+    """The tags of a page, of which the first of each code counts.
+
+    `following` is the position of the next directory (0 for none). `spans` has the first byte and
+    the end of the directory, and of values stored outside of it.
+    """
+
+    def __init__(
+        self,
+        file: Directories,
+        tags: list[tuple[int, Tag]],
+        following: int,
+        spans: tuple[tuple[int, int], ...],
+    ) -> None:
+        self.following, self.spans = following, spans
+        self._file, self._all, self._tags = file, tags, dict(reversed(tags))
+
+    def __contains__(self, code: int) -> bool:
+        return code in self._tags
+
+    def count(self, code: int) -> int:
+        """Return the number of values of a tag; 0 if it is missing."""
+        return self._tags[code].number if code in self._tags else 0
+
+    def number(self, code: int, default: int) -> int:
+        """Return the first value of a tag of unsigned integers."""
+        if code not in self._tags:
+            return default
+        order: Literal["little", "big"] = "little" if self._file.order == "<" else "big"
+        return int.from_bytes(self._file.value(self._integers(code), 1), order)
+
+    def numbers(self, codes: tuple[int, ...], most: int) -> NDArray[np.uint64]:
+        """Return the first `most` values of the first tag of `codes` that exists."""
+        for code in codes:
+            if code in self._tags:
+                tag = self._integers(code)
+                dtype = np.dtype(self._file.order + INTEGERS[tag.kind])
+                return np.frombuffer(self._file.value(tag, most), dtype).astype(np.uint64)
+        return np.empty(0, np.uint64)
+
+    def texts(self, code: int) -> tuple[str, ...]:
+        """Return the texts of all tags of a code."""
+        return tuple(self._text(tag) for known, tag in self._all if known == code)
+
+    def _text(self, tag: Tag) -> str:
+        if tag.kind not in (1, 2, 7):
+            refuse("have text for a description", f"type {tag.kind}")
+        data = self._file.value(tag, tag.number).rstrip(b"\0")
+        try:
+            return data.decode("utf-8").strip()
+        except UnicodeDecodeError:  # ImageJ on Windows
+            return data.decode("cp1252", "replace").strip()
+
+    def _integers(self, code: int) -> Tag:
+        tag = self._tags[code]
+        if tag.kind not in INTEGERS or tag.number == 0:
+            refuse("have whole numbers in its tags", f"{tag.number} of type {tag.kind}")
+        return tag
