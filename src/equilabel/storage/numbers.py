@@ -147,17 +147,20 @@ def _places(plane: HostArray, factors: tuple[int, int]) -> list[Place]:
     inside[1:] &= coarse[1:] == coarse[:-1]
     inside[:, 1:] &= coarse[:, 1:] == coarse[:, :-1]
     if inside.all() or not coarse.any():
-        reach = depth = np.where(coarse != 0, min(coarse.shape), 0)
+        reach = np.where(coarse != 0, min(coarse.shape), 0)
     else:
         reach = distance_transform_cdt(inside, "chessboard")
-        depth = reach + distance_transform_cdt(inside, "taxicab")  # has few equal ones in an object
     rows, columns = np.divmod(np.flatnonzero(coarse[1:-1, 1:-1]), coarse.shape[1] - 2)
     labels, numbers = compact(coarse[rows + 1, columns + 1])
-    order = np.argsort(depth[rows + 1, columns + 1].astype(np.uint16), kind="stable")
-    last = np.empty(labels.size, np.intp)
-    last[numbers[order]] = order  # the deepest pixel of each object stays
-    rows, columns = rows[last], columns[last]
-    reaches = reach[rows + 1, columns + 1]
+    depths = reach[rows + 1, columns + 1].astype(np.uint16)
+    order = np.argsort(depths, kind="stable")
+    reaches = np.empty(labels.size, np.uint16)
+    reaches[numbers[order]] = depths[order]  # the largest of each object stays
+    deepest = np.flatnonzero(depths == reaches[numbers])
+    deepest = deepest[np.argsort(numbers[deepest], kind="stable")]
+    counts = np.bincount(numbers[deepest])
+    middle = deepest[np.cumsum(counts) - (counts + 1) // 2]
+    rows, columns = rows[middle], columns[middle]
     down, across = factors
     return [
         Place(

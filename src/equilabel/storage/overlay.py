@@ -195,14 +195,18 @@ def _shades(grays: list[NDArray[np.float32]]) -> list[NDArray[np.uint8]]:
     """Stretch the contrast of all planes equally, and brighten dark parts."""
     values = np.concatenate([gray.ravel()[:: gray.size // SAMPLE | 1] for gray in grays])
     values = values[np.isfinite(values)]
-    black, white = np.percentile(values, (0.5, 99.8)) if values.size else (0, 0)
+    black, white = np.percentile(values, (0.5, 99.8)).tolist() if values.size else (0, 0)
     if black == white and values.size:  # sparse images: nearly all pixels are equal
         values = np.concatenate([gray[np.isfinite(gray)] for gray in grays])
-        black, white = values.min(), values.max()
+        black, white = values.min().item(), values.max().item()
     scale = 4095 / (white - black) if white > black else 0
     bright = ((np.arange(4096) / 4095) ** GAMMA * BRIGHTEST).astype(np.uint8)
-    levels = [np.nan_to_num((gray.clip(black, white) - black) * scale) for gray in grays]
-    return [bright[level.astype(np.uint16)] for level in levels]
+    found = []
+    for gray in grays:
+        level = (gray - black) * np.float32(scale)
+        np.clip(level, 0, 4095, out=level)
+        found.append(bright[np.nan_to_num(level, copy=False).astype(np.uint16)])
+    return found
 
 
 def _outlined(
