@@ -25,7 +25,7 @@ from .resume import checksum_of_image, find_kept, parts_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from equilabel.storage.axes import Header, TiffImage
 
@@ -58,8 +58,16 @@ class Job:
         return [path for path in (self.path, self.image) if path is not None]
 
 
-def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
-    """Label one image, write its results, and return its record, which includes any error."""
+def label_one(
+    job: Job,
+    options: Options,
+    provenance: Provenance,
+    report: Callable[[str], None] | None = None,
+) -> Record:
+    """Label one image, write its results, and return its record, which includes any error.
+
+    `report` is called with the stages of `segment`.
+    """
     started = perf_counter()
     names = printable(job.path), printable(job.name)
     print_, attempts = provenance.fingerprint, job.attempts
@@ -88,7 +96,7 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
                 _same(before, files)
                 shape, notes = image.pixels.shape, notes_of_file(image, options)
                 record = replace(record, shape=tuple(map(int, shape)), axes=image.axes, notes=notes)
-                record = _processed(image, values, job, options, record)
+                record = _processed(image, values, job, options, record, report)
         except Exception as error:  # whatever it is, only this image fails
             record = _failed(job, record, error)
     said = [name_options(one_line(each.message)) for each in caught if each.category in FOR_USERS]
@@ -142,14 +150,19 @@ def _read(files: Sequence[Path], options: Options) -> tuple[TiffImage, Sequence[
 
 
 def _processed(
-    image: TiffImage, values: Sequence[TiffImage], job: Job, options: Options, record: Record
+    image: TiffImage,
+    values: Sequence[TiffImage],
+    job: Job,
+    options: Options,
+    record: Record,
+    report: Callable[[str], None] | None,
 ) -> Record:
     """Label an image, or measure labels, and write the results."""
     if options.command == "measure":
         from .measuring import measure_one
 
         return measure_one(image, values, job.place / Path(job.name).name, options, record)
-    return _label(image, job, options, record)
+    return _label(image, job, options, record, report)
 
 
 def _failed(job: Job, record: Record, error: Exception) -> Record:
@@ -166,7 +179,13 @@ def _same(before: Sequence[os.stat_result], files: Sequence[Path]) -> None:
         raise ValueError(message)
 
 
-def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Record:
+def _label(
+    image: TiffImage,
+    job: Job,
+    options: Options,
+    record: Record,
+    report: Callable[[str], None] | None,
+) -> Record:
     """Segment an image, and write its results to the folder of the job."""
     from equilabel import segment
 
@@ -182,6 +201,7 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
         stacked=stacked,
         channel_axis=channel_axis,
         channel=channel,
+        progress=report,
     )
     shown = image.pixels if channel_axis is None else image.pixels.take(channel or 0, channel_axis)
     measured = known.measured

@@ -25,7 +25,7 @@ from .progress import describe, say_machine
 from .records import provenance, read_record
 from .resume import holds
 from .stacks import name_of, refuse_among
-from .streams import complain, fleeting, say
+from .streams import Waiting, complain, say
 from .trial import check
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ def run(
         raise RefusedError(message) from error
     try:
         job = Job(0, path, name, place / "results", out, flush="all")
-        with compiling.listening(_tell):
-            record = label_one(job, options, provenance(options))
+        with Waiting() as waiting, compiling.listening(waiting.compiling):
+            record = label_one(job, options, provenance(options), waiting)
         if record.status == "failed":
             return _fail(record.error, path, options)
         for final in finals.values():
@@ -107,10 +107,6 @@ def run(
     for kind, final in finals.items():
         say(f"  {WORDS[kind]:9} {printable(final)}")
     return 0
-
-
-def _tell(number: int, busy: bool) -> None:
-    fleeting(compiling.describe(number) if busy else "")
 
 
 def _file(word: str, options: Options) -> Path:

@@ -5,11 +5,18 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any
+
+from equilabel.descriptions import STAGES
+from equilabel.devices.compiling import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Self
 
+PATIENCE, PAUSE = 2.0, 10.0  # seconds until something is said of compiling, and of a long stage
 GONE = (errno.EPIPE, errno.EIO)  # the reader has gone, which is not an error
 
 
@@ -67,6 +74,48 @@ def fleeting(text: str) -> None:
         _shown = text
     except (OSError, ValueError):
         silence("stderr")
+
+
+class Waiting:
+    """Says what an image waits for: on a terminal at once, elsewhere every ten seconds.
+
+    It is called with the stages of `segment`; `compiling` takes news of functions that are
+    compiled, of which a line is printed only if they take seconds.
+    """
+
+    def __init__(self) -> None:
+        self.stage, self.news, self.begun, self.told = "reading the image", "", monotonic(), False
+        self._over = Event()
+
+    def __call__(self, stage: str) -> None:
+        """Show the stage that begins."""
+        self.stage = STAGES.get(stage, stage)
+        fleeting(self.news or self.stage)
+
+    def compiling(self, number: int, busy: bool) -> None:
+        """Show that functions are compiled."""
+        self.news = describe(number) if busy else ""
+        fleeting(self.news or self.stage)
+        if busy and not self.told and not sys.stderr.isatty():
+            self.told = monotonic() - self.begun > PATIENCE
+            if self.told:
+                complain("compiling functions, the first time only; this takes some seconds.")
+
+    def __enter__(self) -> Self:
+        Thread(target=self._beat, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        fleeting("")
+
+    def _beat(self) -> None:
+        while not self._over.wait(PAUSE):
+            text = f"{self.news or self.stage}, {monotonic() - self.begun:.0f} s"
+            if sys.stderr.isatty():
+                fleeting(text)
+            elif not self.news:
+                complain(text)
 
 
 def silence(name: str) -> None:

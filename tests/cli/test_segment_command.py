@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from batches import names, picture, refused, tiff
 from equilabel import segment
-from equilabel.cli import commands, main
+from equilabel.cli import commands, main, streams
 from equilabel.storage.tiff import read_tiff
 
 RESULTS = ["a_labels.tif", "a_overlay.png", "a_record.json", "a_table.csv"]
@@ -114,3 +115,26 @@ def test_a_damaged_image_and_options_for_no_image_leave_nothing(here, capsys):
     assert "--threshold must be" in refused(capsys, "segment", "a.tif", "--threshold", "magic")
     assert not Path("out").exists()
     assert names(".") == ["a.tif", "half.tif"]
+
+
+def test_who_reads_a_pipe_is_told_what_takes_long(capsys, monkeypatch):
+    monkeypatch.setattr(streams, "PAUSE", 0.02)
+    monkeypatch.setattr(streams, "PATIENCE", -1)
+    with streams.Waiting() as waiting:
+        waiting("split")
+        time.sleep(0.1)
+        waiting.compiling(1, busy=True)
+        waiting.compiling(2, busy=True)
+        waiting.compiling(2, busy=False)
+    said = capsys.readouterr()
+    assert said.out == ""
+    lines = said.err.splitlines()
+    assert "equilabel: splitting objects, 0 s" in lines
+    assert sum("compiling functions, the first time only" in line for line in lines) == 1
+
+
+def test_a_quick_image_is_waited_for_in_silence(capsys):
+    with streams.Waiting() as waiting:
+        waiting("split")
+        waiting.compiling(1, busy=True)
+    assert capsys.readouterr() == ("", "")
