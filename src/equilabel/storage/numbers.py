@@ -141,18 +141,17 @@ def _places(plane: HostArray, factors: tuple[int, int]) -> list[Place]:
     from scipy.ndimage import distance_transform_cdt
 
     stride = -(-max(plane.shape) // COARSE)
-    # The border of a picture is not an edge.
-    coarse = np.pad(plane[::stride, ::stride], 1, mode="edge")
+    coarse = np.ascontiguousarray(plane[::stride, ::stride])
     inside = coarse != 0
     inside[1:] &= coarse[1:] == coarse[:-1]
     inside[:, 1:] &= coarse[:, 1:] == coarse[:, :-1]
     if inside.all() or not coarse.any():
         reach = np.where(coarse != 0, min(coarse.shape), 0)
-    else:
+    else:  # the border of a picture is not an edge
         reach = distance_transform_cdt(inside, "chessboard")
-    rows, columns = np.divmod(np.flatnonzero(coarse[1:-1, 1:-1]), coarse.shape[1] - 2)
-    labels, numbers = compact(coarse[rows + 1, columns + 1])
-    depths = reach[rows + 1, columns + 1].astype(np.uint16)
+    places = np.flatnonzero(coarse)
+    labels, numbers = compact(coarse.ravel()[places])
+    depths = reach.ravel()[places].astype(np.uint16)
     order = np.argsort(depths, kind="stable")
     reaches = np.empty(labels.size, np.uint16)
     reaches[numbers[order]] = depths[order]  # the largest of each object stays
@@ -160,7 +159,7 @@ def _places(plane: HostArray, factors: tuple[int, int]) -> list[Place]:
     deepest = deepest[np.argsort(numbers[deepest], kind="stable")]
     counts = np.bincount(numbers[deepest])
     middle = deepest[np.cumsum(counts) - (counts + 1) // 2]
-    rows, columns = rows[middle], columns[middle]
+    rows, columns = np.divmod(places[middle], coarse.shape[1])
     down, across = factors
     return [
         Place(
