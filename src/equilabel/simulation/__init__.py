@@ -7,9 +7,8 @@ bonds a new state. For q = 2 it is the Ising model at half the beta: ``beta = 2 
 ``energy_ising = 2 * energy + ndim``.
 """
 
-from .chains import fortuin_kasteleyn_bonds, swendsen_wang
 from .exact import critical_beta, exact_ising_energy
-from .potts import PottsSimulation
+from .potts import PottsSimulation, fortuin_kasteleyn_bonds, swendsen_wang
 from .statistics import AutocorrelationTime, Measurement, integrated_autocorrelation_time
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""`PottsSimulation`: the chain, its sweeps, its checkpoints."""
+"""`PottsSimulation`: the chain, its sweeps, its checkpoints; and simulations in one call."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from equilabel.papers import check_ability, find_method, load_passes, load_recip
 from equilabel.papers.table import METHODS
 from equilabel.storage.memory import check_room
 
+from .exact import critical_beta
 from .statistics import CLUSTERS, Measurement, from_row
 
 if TYPE_CHECKING:
@@ -142,16 +143,6 @@ def check_state(state: Any) -> tuple[dict[str, Any], Array]:
 # ---- Labels of clusters of bonds, by any method
 
 
-def find_bond_method(name: str, rank: int, device: str, options: Mapping[str, Any]) -> str:
-    """Return the name of a method that can label a lattice of bonds; "auto" is the first.
-
-    `device` is from `equilabel.devices.resolve`.
-    """
-    method = find_method(name, "bonds")
-    check_ability(method, "bonds", rank, device.partition(":")[0], options)
-    return method.name
-
-
 def label_clusters(
     bonds: Bonds, method: str, device: str, labels: Array, options: Mapping[str, Any]
 ) -> int:
@@ -223,9 +214,11 @@ class PottsSimulation:
     sweep : int
         Number of sweeps so far.
 
-    Notes ----- Random numbers are those of Philox 4x32-10 [3]_: each is a function of the seed, the
-    sweep, the site and the purpose. So there is no state of a generator, and a checkpoint consists
-    of the spins and the number of the sweep. Probabilities are rounded to multiples of 2**-32.
+    Notes
+    -----
+    Random numbers are those of Philox 4x32-10 [3]_: each is a function of the seed, the sweep, the
+    site and the purpose. So there is no state of a generator, and a checkpoint consists of the
+    spins and the number of the sweep. Probabilities are rounded to multiples of 2**-32.
 
     A site takes 1 byte for its spin, 1 for its bonds, 4 for the label of its cluster, and what the
     method needs; measuring takes 4 to 8 more.
@@ -283,8 +276,9 @@ class PottsSimulation:
         self.method_options = {}
         if method_options is not None:
             self.method_options = check_mapping("method_options", method_options)
-        rank = len(self.shape)
-        self.method = find_bond_method(method, rank, self.device, self.method_options)
+        found, where = find_method(method, "bonds"), self.device.partition(":")[0]
+        check_ability(found, "bonds", len(self.shape), where, self.method_options)
+        self.method = found.name
         self.sweep = 0
         self._threshold = threshold_of(-np.expm1(-self.beta))
         self._kernels = passes("simulation.potts", self.device)
@@ -429,3 +423,111 @@ class PottsSimulation:
         self._kernels.measure_spins(self.spins, self.q, row[: 1 + self.q])
         self._kernels.measure_clusters(self._labels, self._first, row[1 + self.q :])
         return self.sweep
+
+
+# ---- A simulation in one call
+
+
+def swendsen_wang(
+    shape: int | tuple[int, ...],
+    q: int = 2,
+    *,
+    beta: float | None = None,
+    temperature: float | None = None,
+    sweeps: int = 1000,
+    discard: int = 0,
+    every: int = 1,
+    seed: int = 0,
+    start: Any = "cold",
+    device: Device = "auto",
+    method: str = "auto",
+    batch: int | None = None,
+) -> Iterator[Measurement]:
+    """Simulate the q-state Potts model by the algorithm of Swendsen and Wang, and measure.
+
+    Parameters
+    ----------
+    shape, q, beta, temperature, seed, start, device, method
+        As for `PottsSimulation`, which also has checkpoints and the few-cluster update.
+    sweeps : int
+        Sweeps to make after those that are discarded.
+    discard : int
+        Sweeps to make first, to reach equilibrium.
+    every : int
+        Sweeps from one measurement to the next.
+    batch : int, optional
+        As for `PottsSimulation.measure`.
+
+    Returns
+    -------
+    iterator of Measurement
+        ``sweeps // every`` of them.
+
+    Examples
+    --------
+    The energy of the Ising model on a lattice of 16 x 16 sites at the critical temperature,
+    compared with the exact value:
+
+    >>> from equilabel.simulation import (
+    ...     critical_beta, exact_ising_energy, integrated_autocorrelation_time, swendsen_wang)
+    >>> beta = critical_beta(2)
+    >>> chain = swendsen_wang((16, 16), 2, beta=beta, sweeps=4000, discard=100, seed=3)
+    >>> found = integrated_autocorrelation_time([m.energy for m in chain])
+    >>> abs(found.mean - exact_ising_energy((16, 16), beta)) < 4 * found.standard_error
+    True
+    """
+    simulation = PottsSimulation(
+        shape,
+        q,
+        beta=beta,
+        temperature=temperature,
+        seed=seed,
+        start=start,
+        device=device,
+        method=method,
+    )
+    first = check_whole("discard", discard, 0, MOST_SWEEPS)
+    measurements = simulation.measure(sweeps, every=every, batch=batch)
+    simulation.advance(first)
+    return measurements
+
+
+def fortuin_kasteleyn_bonds(
+    shape: int | tuple[int, ...],
+    q: int = 2,
+    *,
+    beta: float | None = None,
+    sweeps: int = 100,
+    seed: int = 0,
+    device: Device = "auto",
+    method: str = "auto",
+) -> Bonds:
+    """Return the bonds that a sweep of Swendsen and Wang opens in a Potts configuration.
+
+    Their clusters percolate at the critical temperature: the papers on cluster identification
+    label such clusters.
+
+    Parameters
+    ----------
+    shape, q, seed, device, method
+        As for `PottsSimulation`.
+    beta : float, optional
+        Inverse temperature; default is that of the transition on the square lattice.
+    sweeps : int
+        Sweeps to make first, from random spins.
+
+    Returns
+    -------
+    Bonds
+
+    Examples
+    --------
+    >>> bonds = fortuin_kasteleyn_bonds((64, 64))
+    >>> bonds.open.dtype, bonds.periodic
+    (dtype('uint8'), (True, True))
+    """
+    chosen = critical_beta(q) if beta is None else beta
+    simulation = PottsSimulation(
+        shape, q, beta=chosen, seed=seed, start="hot", device=device, method=method
+    )
+    return simulation.advance(sweeps).bonds()
