@@ -8,6 +8,7 @@ import numpy as np
 
 from equilabel.devices.cpu.union_find import root_of, unite_roots
 from equilabel.devices.jit import inlined, njit
+from equilabel.papers.meshes.cpu import mark_inside
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -195,7 +196,7 @@ def reduce_labels(domain: Grid | Bonds | Graph, labels: NDArray[np.int64]) -> No
 
 
 @njit(nogil=True, cache=True)
-def label_elements(values, background, bounded, shape, steps, offsets):
+def label_elements(values, bounded, background, shape, steps, offsets):
     """Return a label for every foreground element: its lowest neighbor, or itself.
 
     `background` gets label -1 if `bounded`. `steps` is (K, ndim), to earlier neighbors in raster
@@ -248,19 +249,3 @@ def unite_residual(labels, values, shape, steps, offsets):
                         if residual:
                             unite_roots(labels, i, j)
                         residual = True
-
-
-@njit(nogil=True, cache=True)
-def mark_inside(start, shape, steps, inside):
-    """Write which steps from the row at `start` stay inside along all axes but the last.
-
-    `inside` is (K,) of bool.
-    """
-    inside[:] = True
-    rest = start // shape[-1]
-    for axis in range(shape.size - 2, -1, -1):
-        coordinate = rest % shape[axis]
-        rest //= shape[axis]
-        for k in range(inside.size):
-            if not 0 <= coordinate + steps[k, axis] < shape[axis]:
-                inside[k] = False

@@ -1,4 +1,4 @@
-"""Links between neighbors of a mesh, and their positions."""
+"""Initial labels, neighbors, lines and links of a mesh, on the CPU."""
 
 from __future__ import annotations
 
@@ -8,10 +8,104 @@ import numpy as np
 
 from equilabel.devices.jit import inlined, njit
 from equilabel.domains.bonds import Bonds
-from equilabel.papers.meshes import FOREGROUND, Lattice, describe
+from equilabel.papers.meshes import FOREGROUND, Lattice, describe, describe_bonds
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from equilabel.domains.grid import Grid
+
+
+# ---- Initial labels: the flat index of each element, -1 for background
+
+
+def label_by_index(grid: Grid) -> NDArray[np.int64]:
+    """Label every foreground element with its own flat index, background with -1."""
+    return np.asarray(label_elements(*grid.bounded_values))
+
+
+@njit(nogil=True, cache=True)
+def label_elements(values, bounded, background):
+    """Label every foreground element with its own flat index, and background with -1."""
+    labels = np.empty(values.size, np.int64)
+    for i in range(values.size):
+        labels[i] = -1 if bounded and values[i] == background else i
+    return labels
+
+
+# ---- Labels of the neighbors of an element
+
+
+@inlined
+def lowest_near(labels, values, i, column, width, steps, offsets, inside):
+    """Return the lowest label among a foreground element and its neighbors of equal value.
+
+    Element `i` is at `column` of a row of `width`. `steps` is (K, ndim), to all neighbors, and
+    `offsets` the same as distances of flat indices; `inside`, (K,) of bool, says which steps stay
+    inside along all axes but the last, see `mark_inside`.
+    """
+    lowest = labels[i]
+    for k in range(offsets.size):
+        if inside[k] and 0 <= column + steps[k, -1] < width:
+            near = labels[i + offsets[k]]
+            if 0 <= near < lowest and values[i + offsets[k]] == values[i]:
+                lowest = near
+    return lowest
+
+
+@njit(nogil=True, cache=True)
+def mark_inside(start, shape, steps, inside):
+    """Write which steps from the row at `start` stay inside along all axes but the last.
+
+    `inside` is (K,) of bool.
+    """
+    inside[:] = True
+    rest = start // shape[-1]
+    for axis in range(shape.size - 2, -1, -1):
+        coordinate = rest % shape[axis]
+        rest //= shape[axis]
+        for k in range(inside.size):
+            if not 0 <= coordinate + steps[k, axis] < shape[axis]:
+                inside[k] = False
+
+
+# ---- Lines through a grid: along an axis, or a diagonal
+
+
+@njit(nogil=True, cache=True)
+def find_line(number, shape, step):
+    """Return the flat index of the first element of line `number`, and its number of elements.
+
+    `number` is less than `meshes.count_lines`; `step` is of -1, 0 and 1, not all of them 0. The
+    number of elements is 0 if the line of that element has another number.
+    """
+    size = 1
+    for axis in range(shape.size):
+        size *= shape[axis]
+    face = 0  # axis along which this line enters
+    while step[face] == 0 or number >= size // shape[face]:
+        if step[face] != 0:
+            number -= size // shape[face]
+        face += 1
+    first = 0
+    length = np.int64(2**62)
+    stride = 1
+    for axis in range(shape.size - 1, -1, -1):
+        entry = 0 if step[axis] > 0 else shape[axis] - 1
+        if axis == face:
+            coordinate = entry
+        else:
+            coordinate = number % shape[axis]
+            number //= shape[axis]
+            if axis < face and step[axis] != 0 and coordinate == entry:
+                return 0, 0  # also on the face of that axis, which counts it
+        if step[axis] > 0:
+            length = min(length, shape[axis] - coordinate)
+        elif step[axis] < 0:
+            length = min(length, coordinate + 1)
+        first += coordinate * stride
+        stride *= shape[axis]
+    return first, length
 
 
 # ---- Sites of a mesh of four axes: neighbors, and borders between tiles
@@ -102,12 +196,10 @@ def seam_level(shape, steps, k, edges, site):
 def connect(domain: Grid | Bonds) -> Lattice:
     """Link neighbors of equal value, or those that an open bond joins."""
     if isinstance(domain, Bonds):
-        known = (1 << len(domain.steps)) - 1
-        links = (domain.open.reshape(-1) & domain.open.dtype.type(known)).astype(np.uint16)
-        return describe(domain, links | np.uint16(FOREGROUND))
-    values, background, bounded = domain.bounded_values
+        return describe_bonds(domain)
+    values, *background = domain.bounded_values
     lattice = describe(domain, np.empty(values.size, np.uint16))
-    link_pixels(values, background, bounded, lattice.shape, lattice.steps, lattice.links)
+    link_pixels(values, *background, lattice.shape, lattice.steps, lattice.links)
     return lattice
 
 
@@ -115,7 +207,7 @@ def connect(domain: Grid | Bonds) -> Lattice:
 
 
 @njit(nogil=True, cache=True)
-def link_pixels(values, background, bounded, shape, steps, links):
+def link_pixels(values, bounded, background, shape, steps, links):
     """Set the bits of neighbors of equal value, in `links`, (N,) of uint16.
 
     `values` is (N,) of unsigned integers; `background` is not foreground, if `bounded`.
