@@ -24,18 +24,21 @@ GRAPH_BATCH = 2
 
 def initialize(domain: Grid | Bonds | Graph) -> cupy.ndarray:
     """Label every foreground element with its lowest neighbor, or itself."""
-    if domain.kind == "graph":
-        return initialize_graph(domain)
+    if domain.kind == "grid":
+        values, *background = domain.bounded_values
+        labels = cupy.empty(values.size, cupy.int64)
+        function = kernel("papers/komura2016/komura", f"initialize<{pixel_and_rank(domain)}>")
+        steps = *domain.half, domain.half[2].size
+        launch(function, values.size, values, *background, values.size, *steps, labels)
+        return labels
+    labels = empty_roots(domain.size)
     if domain.kind == "bonds":
-        labels = empty_roots(domain.size)
         function = kernel("papers/komura2016/komura", f"label_sites<{_types(domain, labels)}>")
         _over_sites(function, domain, labels)
-        return labels
-    values, *background = domain.bounded_values
-    labels = cupy.empty(values.size, cupy.int64)
-    function = kernel("papers/komura2016/komura", f"initialize<{pixel_and_rank(domain)}>")
-    steps = *domain.half, domain.half[2].size
-    launch(function, values.size, values, *background, values.size, *steps, labels)
+    else:
+        types = _graph_types(domain, labels)
+        function = kernel("papers/komura2016/komura", f"label_vertices<{types}>")
+        _over_vertices(function, domain, labels)
     return labels
 
 
@@ -47,15 +50,17 @@ def analyze(labels: cupy.ndarray) -> None:
 
 def reduce_labels(domain: Grid | Bonds | Graph, labels: cupy.ndarray) -> None:
     """Unite every element with its residual list (Algorithm 1)."""
-    if domain.kind == "graph":
-        reduce_graph_labels(domain, labels)
+    if domain.kind == "grid":
+        values, steps = domain.values[0], (*domain.half, domain.half[2].size)
+        function = kernel("papers/komura2016/komura", f"reduce_labels<{pixel_and_rank(domain)}>")
+        launch(function, values.size, values, values.size, *steps, labels)
     elif domain.kind == "bonds":
         function = kernel("papers/komura2016/komura", f"unite_sites<{_types(domain, labels)}>")
         _over_sites(function, domain, labels)
     else:
-        values, steps = domain.values[0], (*domain.half, domain.half[2].size)
-        function = kernel("papers/komura2016/komura", f"reduce_labels<{pixel_and_rank(domain)}>")
-        launch(function, values.size, values, values.size, *steps, labels)
+        types = _graph_types(domain, labels)
+        function = kernel("papers/komura2016/komura", f"unite_vertices<{types}>")
+        _over_vertices(function, domain, labels)
 
 
 # ---- Lattices of bonds
@@ -73,20 +78,6 @@ def _over_sites(function: Kernel, bonds: Bonds, labels: cupy.ndarray) -> None:
 
 
 # ---- Graphs
-
-
-def initialize_graph(graph: Graph) -> cupy.ndarray:
-    """Label every vertex with its lowest neighbor if that is lower, or with itself."""
-    labels = empty_roots(graph.size)
-    types = _graph_types(graph, labels)
-    _over_vertices(kernel("papers/komura2016/komura", f"label_vertices<{types}>"), graph, labels)
-    return labels
-
-
-def reduce_graph_labels(graph: Graph, labels: cupy.ndarray) -> None:
-    """Unite every vertex with its residual list."""
-    types = _graph_types(graph, labels)
-    _over_vertices(kernel("papers/komura2016/komura", f"unite_vertices<{types}>"), graph, labels)
 
 
 def _batch(graph: Graph) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equilabel.devices.cpu.union_find import root_of
 from equilabel.devices.jit import inlined, njit
 from equilabel.domains.bonds import Bonds
 from equilabel.papers.meshes import FOREGROUND, Lattice, describe, describe_bonds
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from equilabel.domains.grid import Grid
 
 
-# ---- Initial labels: the flat index of each element, -1 for background
+# ---- Labels: flat indices of elements, -1 for background
 
 
 def label_by_index(grid: Grid) -> NDArray[np.int64]:
@@ -31,6 +32,14 @@ def label_elements(values, bounded, background):
     for i in range(values.size):
         labels[i] = -1 if bounded and values[i] == background else i
     return labels
+
+
+@njit(nogil=True, cache=True)
+def resolve_chains(labels):
+    """Point every element at the root of its chain of labels, ``labels[i] <= i``."""
+    for i in range(labels.size):
+        if labels[i] >= 0:
+            labels[i] = root_of(labels, i)
 
 
 # ---- Labels of the neighbors of an element

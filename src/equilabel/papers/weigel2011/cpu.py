@@ -10,7 +10,7 @@ from equilabel.devices.cpu.union_find import root_of, unite
 from equilabel.devices.jit import njit
 from equilabel.papers.meshes import FOREGROUND, STEPS
 from equilabel.papers.meshes import cpu as meshes
-from equilabel.papers.meshes.cpu import move_on, neighbor, seam_level
+from equilabel.papers.meshes.cpu import move_on, neighbor, resolve_chains, seam_level
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -102,11 +102,7 @@ def load_tile(links, shape, steps, first, sides, inside, places, offsets):
                 stays = stays and 0 <= site[axis] + steps[k, axis] < sides[axis]
             if stays:
                 inside[i] |= 1 << k
-        for axis in range(3, -1, -1):
-            site[axis] += 1
-            if site[axis] < sides[axis]:
-                break
-            site[axis] = 0
+        move_on(site, sides)
 
 
 @njit(nogil=True, cache=True)
@@ -210,7 +206,7 @@ def sew_around(lattice: Lattice, tile: int, roots: NDArray[np.int64]) -> None:
 
 def point_at_roots(roots: NDArray[np.int64]) -> None:
     """Point every element at the root of its tree."""
-    resolve_trees(roots)
+    resolve_chains(roots)
 
 
 def _sew_axis(
@@ -262,14 +258,6 @@ def sew_seam(links, shape, steps, periodic, edges, axis, seam, level, roots):
                 if site[each] < shape[each]:
                     break
                 site[each] = 0
-
-
-@njit(nogil=True, cache=True)
-def resolve_trees(roots):
-    """Point every element at the root of its tree, ``roots[i] <= i``; -1 for background."""
-    for i in range(roots.size):
-        if roots[i] >= 0:
-            roots[i] = root_of(roots, i)
 
 
 # ---- Label relaxation (Section II.C.1)
