@@ -166,7 +166,7 @@ def resources(graph: Graph) -> list[dict[str, Any]]:
     rows = []
     for k, name in enumerate(("lower_colors", "compare", "spread"), 1):
         types = ends if k == 1 else f"{offsets}, {neighbors}"
-        found = kernel(f"papers/hawick2010/hawick_{k}", f"{name}<{types}>")
+        found = kernel("papers/hawick2010/hawick", f"{name}<{types}>")
         for resource, number in (
             ("registers of a thread", found.num_regs),
             ("shared memory of a block, bytes", found.shared_size_bytes),

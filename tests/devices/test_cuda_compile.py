@@ -24,7 +24,7 @@ from equilabel.devices.cuda import blocks as block_labels
 from equilabel.devices.cuda import kernels as _compile
 from equilabel.measuring.cuda import columns, sources
 from equilabel.measuring.cuda import sources as image_layout
-from equilabel.papers.cuda import links
+from equilabel.papers.meshes import cuda as meshes
 from equilabel.runs.cuda import bands, bonds, boundaries, tiling
 from equilabel.runs.cuda import jobs as run_jobs
 from equilabel.simulation.cuda import potts
@@ -193,11 +193,11 @@ SIZES = [  # a file that has the structure, its name, and what launchers pass
     ("measuring/cuda/columns", "Formulas", columns.FORMULAS.itemsize),
     ("runs/cuda/bonds", "Lattice", bonds.LATTICE.itemsize),
     ("runs/cuda/boundaries", "Boundary", boundaries.BOUNDARY.itemsize),
-    ("papers/weigel2011/weigel_tiles", "Lattice", links.LATTICE.itemsize),
+    ("papers/weigel2011/tiles", "Lattice", meshes.LATTICE.itemsize),
 ]
 FIELDS = [
     ("devices/cuda/image_layout.cuh", "ImageLayout", image_layout.IMAGE_LAYOUT),
-    ("papers/cuda/lattice.cuh", "Lattice", links.LATTICE),
+    ("papers/meshes/lattice.cuh", "Lattice", meshes.LATTICE),
     ("simulation/cuda/potts.cu", "Lattice", potts.LATTICE),
     ("runs/cuda/tiling.cuh", "Plan", tiling.PLAN),
 ]

@@ -8,6 +8,7 @@ structures. Kernels do nothing here.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +18,7 @@ cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 
 from test_cuda_compile import SIZES
 
-from equilabel.devices.cuda import transfers
+from equilabel.devices.cuda import kernels, transfers
 from equilabel.measuring.cuda import accumulate, columns, sources
 from equilabel.measuring.cuda import accumulate as tables
 from equilabel.measuring.cuda import sources as label_counts
@@ -26,18 +27,24 @@ from equilabel.measuring.layout import (
     Layout,
     Step,
 )
-from equilabel.papers import load_recipe
+from equilabel.papers import METHODS, load_passes, load_recipe
+from equilabel.papers.apostolakis1992 import cuda as apostolakis
+from equilabel.papers.hawick2010 import cuda as hawick
 from equilabel.papers.kalentev2011 import cuda as kalentev
 from equilabel.papers.komura2016 import cuda as komura
+from equilabel.papers.meshes import cuda as meshes
+from equilabel.papers.weigel2011 import cuda as weigel
 from equilabel.runs.cuda import numbering as roots
 from equilabel.runs.cuda import tiling
 from equilabel.segmentation.cuda import histogram
+from graphs import GRAPHS
 from kernels import signatures
-from references import grid_of
+from references import grid_of, random_bonds
 
 STRUCTURES = {name: size for _, name, size in SIZES} | {"Grays<u2>": sources.GRAYS.itemsize}
 
 TYPES = {"Index": "i8", "unsigned long long": "u8", "double": "f8", "int": "i4", "bool": "?"}
+TYPES["unsigned char"] = "u1"
 
 
 class OnDevice(np.ndarray):
@@ -123,13 +130,14 @@ def started(monkeypatch):
             start(self.function, blocks, self.threads, *given)
 
     monkeypatch.setattr(columns, "Call", Call)
-    modules = accumulate, columns, histogram, kalentev, komura, tables, transfers, roots, sources
+    modules = accumulate, columns, histogram, tables, transfers, roots, sources
+    papers = apostolakis, hawick, kalentev, komura, meshes, weigel, kernels
     monkeypatch.setattr(label_counts, "kernel", kernel)
-    for module in modules:
+    for module in modules + papers:
         monkeypatch.setattr(module, "cupy", FakeCuPy())
         if hasattr(module, "kernel"):
             monkeypatch.setattr(module, "kernel", kernel)
-        if hasattr(module, "start"):
+        if module in modules and hasattr(module, "start"):
             monkeypatch.setattr(module, "start", start)
     monkeypatch.setattr(tables, "download", lambda array, **_: np.asarray(array))
     monkeypatch.setattr(tables, "upload", on_device)
@@ -167,7 +175,11 @@ def check(calls):
                 assert isinstance(argument, OnDevice), (name, kind)
                 whole = argument.dtype.kind in "iu" and kind[0] in "iu"
                 found = argument.dtype.str[1:]
-                assert found == kind or (whole and found[1:] == kind[1:]), (name, kind, found)
+                assert (
+                    found == kind
+                    or (whole and found[1:] == kind[1:])
+                    or ((found, kind) in (("b1", "u1"), ("b1", "?")))
+                ), (name, kind, found)
             elif kind in ("?", "bool"):
                 assert isinstance(argument, (bool, np.bool_)), (name, kind)
             else:
@@ -327,6 +339,47 @@ def test_passes_of_the_papers_get_each_list_of_steps_as_itself(started):
         given = named(call)
         for key, expected in zip(("shape", "steps", "offsets"), grid.half, strict=True):
             np.testing.assert_array_equal(given[key], expected)
+
+
+def domains():
+    """List a domain of each kind, on the device, by the kind."""
+    bonds = random_bonds((5, 6), [(0, 1), (1, 0)], (True, False))
+    graph = replace(GRAPHS["path"])
+    vars(bonds)["open"] = on_device(bonds.open)
+    vars(graph).update({key: on_device(getattr(graph, key)) for key in ("offsets", "neighbors")})
+    grid = grid_of(on_device(np.ones((5, 6, 7), "u2")))
+    return {"grid": grid, "bonds": bonds, "graph": graph}
+
+
+@pytest.mark.parametrize("name", [name for name, row in METHODS.items() if "papers" in row.passes])
+def test_passes_of_the_papers_give_kernels_what_they_ask_for(started, name):
+    """Nothing changes, so that each recipe ends with its first round."""
+    for kind, domain in domains().items():
+        if kind in METHODS[name].domains:
+            load_recipe(name)(load_passes(name, "cuda"), domain)
+            check(started)
+
+
+def test_passes_of_later_rounds_give_kernels_what_they_ask_for(started, monkeypatch):
+    known = domains()
+    grid, graph = known["grid"], known["graph"]
+    labels = hawick.initialize(grid)
+    references = hawick.init_references(labels)
+    hawick.analyze(labels, references)
+    hawick.relabel(labels, references)
+    colors, frontier = hawick.clear_colors(graph), hawick.init_frontier(graph, False)
+    hawick.spread(graph, colors, 0, frontier, hawick.init_frontier(graph, False))
+    labels = kalentev.init_labels(grid)
+    kalentev.analyze(labels)
+    kalentev.analyze_counts(labels, kalentev.init_counts(grid, labels))
+    lattice = weigel.connect(grid)
+    roots = weigel.label_tiles(lattice, 2, "union_find")
+    weigel.sew(lattice, 2, 1, roots)
+    monkeypatch.setattr(FakeCuPy, "zeros", lambda *_: on_device(np.ones(2, "u8")), raising=False)
+    weigel.list_borders(lattice, 2, roots)
+    check(started)
+    names = {name.partition("<")[0] for _, name, _, _ in started}
+    assert names >= {"analyze", "relabel", "spread", "analyze_counts", "sew", "store_pairs"}
 
 
 @pytest.mark.parametrize("bins", [300, 60_000])

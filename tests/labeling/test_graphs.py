@@ -14,7 +14,7 @@ from equilabel.devices.cpu import atomics
 from equilabel.domains import graph as adjacency
 from equilabel.domains.contract import Method
 from equilabel.papers import load_passes, load_recipe
-from equilabel.papers.hawick2010 import cpu_1 as edges
+from equilabel.papers.hawick2010 import cpu as edges
 from equilabel.runs.cpu import graphs as union_find
 from graphs import GRAPHS, expected_components, expected_roots, path, random_edges, star
 

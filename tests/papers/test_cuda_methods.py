@@ -376,7 +376,9 @@ def test_references_are_those_of_the_cpu_after_every_phase():
     image = noise((61, 83), np.uint8, values=2)
     cpu, cuda = load_passes("hawick_d", "cpu"), load_passes("hawick_d", "cuda")
     grid, there = grid_of(image), grid_of(cupy.asarray(image))
-    arrays, others = cpu.initialize(grid), cuda.initialize(there)
+    labels, device_labels = cpu.initialize(grid), cuda.initialize(there)
+    arrays = labels, cpu.init_references(labels)
+    others = device_labels, cuda.init_references(device_labels)
     while cpu.scan(grid, *arrays):
         assert cuda.scan(there, *others) is True
         for phase in ("analyze", "relabel"):

@@ -10,11 +10,9 @@ import pytest
 
 from equilabel import label
 from equilabel.papers import load_passes, load_recipe, meshes
-from equilabel.papers.cpu import neighbors as lines
-from equilabel.papers.hawick2010 import cpu_a as hawick_a
-from equilabel.papers.hawick2010 import cpu_c as hawick_c
-from equilabel.papers.hawick2010 import cpu_d as hawick_d
-from equilabel.papers.kalentev2011 import cpu_rowcol as kalentev_rowcol
+from equilabel.papers.hawick2010 import cpu as hawick
+from equilabel.papers.kalentev2011 import cpu as kalentev
+from equilabel.papers.meshes import cpu as lines
 from equilabel.papers.table import METHODS
 from equilabel.samples import spiral
 from references import grid_of
@@ -39,8 +37,8 @@ def test_neighbor_propagation_moves_a_label_by_one_element_a_round():
     path = spiral(17)
     assert rounds("hawick_a", path) == path.sum()
     grid = grid_of(np.ones((3, 4), bool), False, 1)
-    labels = hawick_a.initialize(grid)
-    assert hawick_a.propagate(grid, labels)
+    labels = hawick.initialize(grid)
+    assert hawick.propagate(grid, labels)
     assert labels.reshape(3, 4).tolist() == [[0, 0, 1, 2], [0, 1, 2, 3], [4, 5, 6, 7]]
 
 
@@ -92,9 +90,9 @@ def test_a_line_is_swept_as_in_the_listing():
     labels = np.array([5, 2, 7, 9, 3, 4, -1, 8])
     values = np.array([1, 1, 1, 2, 2, 1, 0, 1], np.uint8)
     there = np.array([8]), np.array([1]), 1, 1
-    assert hawick_c.sweep_lines(labels, values, *there)
+    assert hawick.sweep_lines(labels, values, *there)
     assert labels.tolist() == [5, 2, 2, 9, 3, 4, -1, 8]
-    assert not hawick_c.sweep_lines(labels, values, *there)
+    assert not hawick.sweep_lines(labels, values, *there)
 
 
 @pytest.mark.parametrize("shape", [(7,), (4, 6), (3, 1, 5), (2, 3, 2, 4)])
@@ -141,27 +139,28 @@ def test_label_equivalence_takes_nine_rounds_at_most(occupation):
 def test_the_phases_of_label_equivalence_do_what_the_listing_says():
     image = np.array([[1, 0, 1, 1], [1, 1, 1, 0]], np.uint8)
     grid = grid_of(image)
-    labels, references = hawick_d.initialize(grid)
+    labels = hawick.initialize(grid)
+    references = hawick.init_references(labels)
     assert labels.tolist() == references.tolist() == [0, -1, 2, 3, 4, 5, 6, -1]
-    assert hawick_d.scan(grid, labels, references)
+    assert hawick.scan(grid, labels, references)
     assert labels.tolist() == [0, -1, 2, 3, 4, 5, 6, -1]
     assert references.tolist() == [0, -1, 2, 2, 0, 4, 2, -1]
-    hawick_d.analyze(labels, references)
+    hawick.analyze(labels, references)
     assert references.tolist() == [0, -1, 2, 2, 0, 0, 2, -1]
-    hawick_d.relabel(labels, references)
+    hawick.relabel(labels, references)
     assert labels.tolist() == [0, -1, 2, 2, 0, 0, 2, -1]
-    assert hawick_d.scan(grid, labels, references)
+    assert hawick.scan(grid, labels, references)
     assert references.tolist() == [0, -1, 0, 2, 0, 0, 2, -1]  # labels that are in use alone
-    hawick_d.analyze(labels, references)
-    hawick_d.relabel(labels, references)
+    hawick.analyze(labels, references)
+    hawick.relabel(labels, references)
     assert labels.tolist() == [0, -1, 0, 0, 0, 0, 0, -1]
-    assert not hawick_d.scan(grid, labels, references)
+    assert not hawick.scan(grid, labels, references)
 
 
 def test_of_two_labels_that_one_label_meets_the_lower_is_referred_to():
     grid = grid_of(np.ones(4, bool), False, 1)
     labels, references = np.array([0, 3, 3, 1]), np.arange(4)
-    assert hawick_d.scan(grid, labels, references)
+    assert hawick.scan(grid, labels, references)
     assert references.tolist() == [0, 1, 2, 0]
 
 
@@ -183,12 +182,12 @@ FIGURE_1 = """
 def test_rows_are_unified_as_in_figure_1():
     expected = np.array(FIGURE_1.split(), int).reshape(9, 9)  # with labels that begin at 1
     grid = grid_of(expected > 0, False, 1)
-    labels = kalentev_rowcol.initialize(grid)
+    labels = kalentev.initialize(grid)
     across = np.array([9, 9]), np.array([0, 1]), 1, 9, 16
-    assert kalentev_rowcol.unify_lines(labels, grid.values[0], *across)
+    assert kalentev.unify_lines(labels, grid.values[0], *across)
     np.testing.assert_array_equal(labels.reshape(9, 9) + 1, expected)
     down = np.array([9, 9]), np.array([1, 0]), 9, 9, 16
-    assert kalentev_rowcol.unify_lines(labels, grid.values[0], *down)
+    assert kalentev.unify_lines(labels, grid.values[0], *down)
     last = labels.reshape(9, 9)[-1] + 1
     assert [last[k] for k in (0, 1, 2, 3, 4, 6, 7, 8)] == [73, 65, 57, 49, 41, 24, 17, 9]
     assert rounds("kalentev_rowcol", expected > 0) == 3
@@ -204,7 +203,7 @@ def test_a_segment_is_unified_by_reduction(size):
         lowest = np.full(size, 99)
         np.minimum.at(lowest, stretch, own)
         differ = bool((joined[:-1] & (own[:-1] != own[1:])).any())
-        assert kalentev_rowcol.unify_segment(own, np.zeros(size, int), joined) == differ
+        assert kalentev.unify_segment(own, np.zeros(size, int), joined) == differ
         np.testing.assert_array_equal(own, lowest[stretch])
 
 
@@ -212,7 +211,7 @@ def test_the_first_step_of_the_reduction_is_that_of_figure_2():
     own = np.array([7, 3, -1, 4, 5, 6])
     refs = np.zeros(6, int)
     joined = np.array([True, False, False, True, True, False])
-    assert kalentev_rowcol.unify_pairs(own, refs, joined)
+    assert kalentev.unify_pairs(own, refs, joined)
     assert own.tolist() == [3, 3, -1, 4, 5, 5]
     assert refs.tolist() == [0, 0, 2, 3, 4, 4]
 
@@ -221,7 +220,7 @@ def test_a_change_between_pairs_alone_asks_for_another_round():
     """Algorithm 3 alone tells of changes, in the paper; these labels differ where pairs meet."""
     own = np.array([5, 5, 2, 2])
     joined = np.array([True, True, True, False])
-    assert kalentev_rowcol.unify_segment(own, np.zeros(4, int), joined)
+    assert kalentev.unify_segment(own, np.zeros(4, int), joined)
     assert own.tolist() == [2, 2, 2, 2]
 
 
@@ -232,7 +231,7 @@ def test_lines_longer_than_a_segment_are_unified_at_once(length):
     for lowest in {0, length // 2, length - 1}:
         labels = np.full(length, 9)
         labels[lowest] = 1
-        assert kalentev_rowcol.unify_lines(labels, np.ones(length, np.uint8), *there)
+        assert kalentev.unify_lines(labels, np.ones(length, np.uint8), *there)
         assert (labels == 1).all()
 
 

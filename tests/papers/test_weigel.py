@@ -8,8 +8,8 @@ import pytest
 from equilabel import METHODS, label
 from equilabel.domains.bonds import Bonds
 from equilabel.papers import load_passes, load_recipe
-from equilabel.papers.cpu import links
-from equilabel.papers.weigel2011 import cpu_tiles as weigel_tiles
+from equilabel.papers.meshes import cpu as links
+from equilabel.papers.weigel2011 import cpu as weigel_tiles
 from references import bond_roots, expected_labels, grid_of, random_bonds
 from strategies import noise
 

@@ -1,13 +1,11 @@
 """Methods that work on meshes of links, on a GPU: Weigel's tiles, and many grids."""
 
-from importlib import import_module
 from itertools import product
 
 import numpy as np
 import pytest
 
 from equilabel import METHODS, label
-from equilabel.devices import passes
 from equilabel.domains.bonds import Bonds
 from equilabel.papers import load_passes, load_recipe
 from equilabel.samples import blobs, spiral
@@ -81,15 +79,13 @@ def test_links_levels_and_tiles_are_as_on_the_cpu(shape):
     image = np.random.default_rng(0).integers(0, 3, shape).astype(np.uint16)
     for connectivity in range(1, len(shape) + 1):
         lattices = [
-            passes("papers.links", device).connect(grid_of(place(image), 1, connectivity))
+            load_passes("weigel_sewing", device).connect(grid_of(place(image), 1, connectivity))
             for device, place in (("cpu", np.asarray), ("cuda", cupy.asarray))
         ]
         np.testing.assert_array_equal(lattices[1].links.get(), lattices[0].links)
         for local, tile in product(LOCAL, (3, 16)):
             here, there = (
-                import_module(f"equilabel.papers.weigel2011.{device}_tiles").label_tiles(
-                    lattice, tile, local
-                )
+                load_passes("weigel_sewing", device).label_tiles(lattice, tile, local)
                 for device, lattice in zip(("cpu", "cuda"), lattices, strict=True)
             )
             np.testing.assert_array_equal(there.get(), here)

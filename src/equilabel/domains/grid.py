@@ -101,12 +101,12 @@ class Grid:
         return bits, np.asarray(level, pixels.dtype).reshape(1).view(bits.dtype)[0]
 
     @property
-    def bounded_values(self) -> tuple[Array, Any, bool]:
-        """Values, their background (0 if there is none), and whether there is one."""
+    def bounded_values(self) -> tuple[Array, bool, Any]:
+        """Values, whether there is a background, and its value (0 if there is none)."""
         values, background = self.values
         if background is None:
-            return values, values.dtype.type(0), False
-        return values, background, True
+            return values, False, values.dtype.type(0)
+        return values, True, background
 
     @cached_property
     def half(self) -> tuple[Array, Array, Array]:

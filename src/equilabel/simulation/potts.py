@@ -214,9 +214,11 @@ class PottsSimulation:
     sweep : int
         Number of sweeps so far.
 
-    Notes ----- Random numbers are those of Philox 4x32-10 [3]_: each is a function of the seed, the
-    sweep, the site and the purpose. So there is no state of a generator, and a checkpoint consists
-    of the spins and the number of the sweep. Probabilities are rounded to multiples of 2**-32.
+    Notes
+    -----
+    Random numbers are those of Philox 4x32-10 [3]_: each is a function of the seed, the sweep, the
+    site and the purpose. So there is no state of a generator, and a checkpoint consists of the
+    spins and the number of the sweep. Probabilities are rounded to multiples of 2**-32.
 
     A site takes 1 byte for its spin, 1 for its bonds, 4 for the label of its cluster, and what the
     method needs; measuring takes 4 to 8 more.
@@ -274,9 +276,8 @@ class PottsSimulation:
         self.method_options = {}
         if method_options is not None:
             self.method_options = check_mapping("method_options", method_options)
-        found = find_method(method, "bonds")
-        kind = self.device.partition(":")[0]
-        check_ability(found, "bonds", len(self.shape), kind, self.method_options)
+        found, where = find_method(method, "bonds"), self.device.partition(":")[0]
+        check_ability(found, "bonds", len(self.shape), where, self.method_options)
         self.method = found.name
         self.sweep = 0
         self._threshold = threshold_of(-np.expm1(-self.beta))
@@ -424,7 +425,7 @@ class PottsSimulation:
         return self.sweep
 
 
-# ---- A simulation in one call: measurements, or the bonds of a configuration
+# ---- A simulation in one call
 
 
 def swendsen_wang(

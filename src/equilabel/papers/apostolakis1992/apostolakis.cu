@@ -2,7 +2,7 @@
 // the Connection Machine. Bit k of connections[i] says that i is connected with the element that is
 // `distance` times step k away; each level has such an array, for the distance 2^level.
 
-#include "papers/cuda/lattice.cuh"
+#include "papers/meshes/lattice.cuh"
 
 // Switch on connections that follow from shorter ones (both halves of the way), or from equal labels.
 // A thread writes only the bits of its own element, and reads labels and the bits of another array.

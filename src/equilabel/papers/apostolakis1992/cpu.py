@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equilabel.devices.jit import njit
-from equilabel.papers.cpu import links
-from equilabel.papers.cpu.links import column_at, next_row, row_along
 from equilabel.papers.meshes import FOREGROUND, Multigrid
+from equilabel.papers.meshes.cpu import column_at, connect, next_row, row_along
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 def start(domain: Grid | Bonds) -> Multigrid:
     """Label every foreground element with its index; link it to its neighbors at level 0."""
-    lattice = links.connect(domain)
+    lattice = connect(domain)
     size = lattice.links.size
     connections = np.zeros((lattice.levels, size), np.uint16)
     connections[0] = lattice.links

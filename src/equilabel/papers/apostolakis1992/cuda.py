@@ -8,9 +8,8 @@ import cupy
 import numpy as np
 
 from equilabel.devices.cuda.kernels import kernel, launch
-from equilabel.papers.cuda import links
-from equilabel.papers.cuda.links import packed
 from equilabel.papers.meshes import FOREGROUND, Multigrid
+from equilabel.papers.meshes.cuda import connect, packed
 
 if TYPE_CHECKING:
     from equilabel.domains.bonds import Bonds
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 def start(domain: Grid | Bonds) -> Multigrid:
     """Label every foreground element with its index; link it to its neighbors at level 0."""
-    lattice = links.connect(domain)
+    lattice = connect(domain)
     size = lattice.links.size
     connections = cupy.zeros((lattice.levels, size), np.uint16)
     connections[0] = lattice.links
@@ -30,33 +29,20 @@ def start(domain: Grid | Bonds) -> Multigrid:
 
 def improve(grids: Multigrid, level: int) -> None:
     """Switch on connections that follow from two of the level below, or from equal labels."""
-    launch(
-        kernel("papers/apostolakis1992/apostolakis", "improve"),
-        grids.labels.size,
-        packed(grids.lattice),
-        grids.labels.size,
-        grids.connections[max(level - 1, 0)],
-        grids.labels,
-        1 << level,
-        grids.connections[level],
-    )
+    size, shorter = grids.labels.size, grids.connections[max(level - 1, 0)]
+    known = packed(grids.lattice), size, shorter, grids.labels, 1 << level
+    function = kernel("papers/apostolakis1992/apostolakis", "improve")
+    launch(function, size, *known, grids.connections[level])
 
 
 def propagate(grids: Multigrid, level: int) -> None:
     """Lower each label to those of its connections, along one step after the other."""
+    function = kernel("papers/apostolakis1992/apostolakis", "propagate")
+    size = grids.labels.size
+    known = packed(grids.lattice), size, grids.connections[level]
     for k in grids.lattice.reaching(1 << level).tolist():
-        launch(
-            kernel("papers/apostolakis1992/apostolakis", "propagate"),
-            grids.labels.size,
-            packed(grids.lattice),
-            grids.labels.size,
-            grids.connections[level],
-            np.int32(k),
-            1 << level,
-            grids.labels,
-            grids.spare,
-            grids.changed,
-        )
+        arrays = grids.labels, grids.spare, grids.changed
+        launch(function, size, *known, np.int32(k), 1 << level, *arrays)
         grids.labels, grids.spare = grids.spare, grids.labels
 
 

@@ -1,4 +1,8 @@
-"""Kernels A to D for meshes and 1 to 3 for graphs (Hawick, Leist, Playne 2010)."""
+"""Kernels A to D for meshes and 1 to 3 for graphs (Hawick, Leist, Playne 2010).
+
+K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
+Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,12 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array
 
 
-# ---- Neighbor propagation: every element takes the lowest label among its neighbors, until stable
-# K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
-# Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Kernel A (Algorithm 5).
+class Passes(Protocol):
+    """The passes of one device, on which all arrays are.
 
-
-class PassesA(Protocol):
-    """The passes of one device; `labels` is an array on that device."""
+    `labels` and `references` are of elements of a mesh; `colors` are labels of vertices, and
+    `frontier` and `following` say which of these are active.
+    """
 
     def initialize(self, grid: Domain) -> Array:
         """Label every foreground element with its own index."""
@@ -26,90 +29,16 @@ class PassesA(Protocol):
         """Give every element the lowest label among it and its neighbors (Algorithm 5)."""
         ...
 
-
-def kernel_a(passes: PassesA, domain: Domain) -> Roots:
-    """Find the root of every element; `rounds` counts calls of `propagate`.
-
-    A label moves by one element in a round. So the number of rounds is the greatest length of a
-    shortest path from the first element of a component, plus the last round, which changes nothing.
-    """
-    labels = passes.initialize(domain)
-    rounds = 1
-    while passes.propagate(domain, labels):
-        rounds += 1
-    return Roots(labels, rounds)
-
-
-# ---- Local neighbor propagation: as neighbor propagation, but through a whole tile in each round
-# K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
-# Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Kernel B (Algorithm 6).
-
-
-class PassesB(Protocol):
-    """The passes of one device; `labels` is an array on that device."""
-
-    def initialize(self, grid: Domain) -> Array:
-        """Label every foreground element with its own index."""
-        ...
-
-    def propagate(self, grid: Domain, labels: Array, tile_size: int) -> bool:
+    def propagate_tiles(self, grid: Domain, labels: Array, tile_size: int) -> bool:
         """Take the lowest label nearby, then propagate labels inside each tile (Algorithm 6)."""
-        ...
-
-
-def kernel_b(passes: PassesB, domain: Domain, *, tile_size: int = 256) -> Roots:
-    """Find the root of every element; `rounds` counts calls of `propagate`; the last is idle.
-
-    A tile has at most `tile_size` elements, and is as nearly a square or cube as powers of two
-    allow: 16 x 16 in the paper.
-    """
-    labels = passes.initialize(domain)
-    rounds = 1
-    while passes.propagate(domain, labels, tile_size):
-        rounds += 1
-    return Roots(labels, rounds)
-
-
-# ---- Directional propagation: carry the lowest label along every line, in every direction
-# K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
-# Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Kernel C (Algorithm 7).
-
-
-class PassesC(Protocol):
-    """The passes of one device; `labels` is an array on that device."""
-
-    def initialize(self, grid: Domain) -> Array:
-        """Label every foreground element with its own index."""
         ...
 
     def sweep(self, grid: Domain, labels: Array) -> bool:
         """Carry the lowest label along all lines, in each direction once (Algorithm 7)."""
         ...
 
-
-def kernel_c(passes: PassesC, domain: Domain) -> Roots:
-    """Find the root of every element; `rounds` counts calls of `sweep`, the last changes nothing.
-
-    A label moves along whole lines, so rounds grow with the number of turns on a path through a
-    component, not with its length.
-    """
-    labels = passes.initialize(domain)
-    rounds = 1
-    while passes.sweep(domain, labels):
-        rounds += 1
-    return Roots(labels, rounds)
-
-
-# ---- Label equivalence with references: labels that touch become equivalent, until stable
-# K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
-# Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Kernel D (Algorithm 8).
-
-
-class PassesD(Protocol):
-    """The passes of one device; `labels` and `references` are arrays on that device."""
-
-    def initialize(self, grid: Domain) -> tuple[Array, Array]:
-        """Label every foreground element with its own index; let each label refer to itself."""
+    def init_references(self, labels: Array) -> Array:
+        """Let each label refer to itself."""
         ...
 
     def scan(self, grid: Domain, labels: Array, references: Array) -> bool:
@@ -124,61 +53,12 @@ class PassesD(Protocol):
         """Replace each label by the one it refers to (Algorithm 8, labeling phase)."""
         ...
 
-
-def kernel_d(passes: PassesD, domain: Domain) -> Roots:
-    """Find the root of every element; `rounds` counts scans.
-
-    The last scan finds no two different labels side by side, so there is nothing left to analyze.
-    """
-    labels, references = passes.initialize(domain)
-    rounds = 1
-    while passes.scan(domain, labels, references):
-        passes.analyze(labels, references)
-        passes.relabel(labels, references)
-        rounds += 1
-    return Roots(labels, rounds)
-
-
-# ---- Kernel 1: compare the colors at both ends of every edge, until none changes
-# K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
-# Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Section 4.3.1.
-
-
-class Passes1(Protocol):
-    """The passes of one device; `colors` is an array on that device."""
-
     def init_colors(self, graph: Domain) -> Array:
         """Give every vertex its own index as its color."""
         ...
 
     def lower_colors(self, graph: Domain, colors: Array) -> bool:
         """Lower the color at one end of each edge to that at the other; return if any changed."""
-        ...
-
-
-def kernel_1(passes: Passes1, domain: Domain) -> Roots:
-    """Find the root of every vertex (Algorithm 2); `rounds` counts calls of the kernel.
-
-    A color spreads along at least one edge in a round. So there are at most as many rounds as the
-    longest of the shortest paths has edges, plus the last round, which changes nothing.
-    """
-    colors = passes.init_colors(domain)
-    rounds = 1
-    while passes.lower_colors(domain, colors):
-        rounds += 1
-    return Roots(colors, rounds)
-
-
-# ---- Kernel 2: vertices whose color changed compare it with their neighbors, until none changes
-# K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
-# Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Section 4.3.2.
-
-
-class Passes2(Protocol):
-    """The passes of one device; all arrays are on that device."""
-
-    def init_colors(self, graph: Domain) -> Array:
-        """Give every vertex its own index as its color."""
         ...
 
     def init_frontier(self, graph: Domain, active: bool) -> Array:
@@ -189,36 +69,8 @@ class Passes2(Protocol):
         """Compare active vertices with their neighbors; return whether any color changed."""
         ...
 
-
-def kernel_2(passes: Passes2, domain: Domain) -> Roots:
-    """Find the root of every vertex (Algorithm 3); `rounds` counts calls of the kernel.
-
-    A vertex is active in a round if its color changed in the round before; all are in the first.
-    """
-    colors = passes.init_colors(domain)
-    frontier = passes.init_frontier(domain, True)
-    following = passes.init_frontier(domain, False)
-    rounds = 1
-    while passes.compare(domain, colors, frontier, following):
-        frontier, following = following, frontier
-        rounds += 1
-    return Roots(colors, rounds)
-
-
-# ---- Kernel 3: a breadth-first search for each component, one after the other
-# K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
-# Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Section 4.3.3.
-
-
-class Passes3(Protocol):
-    """The passes of one device; all arrays are on that device."""
-
-    def init_colors(self, graph: Domain) -> Array:
+    def clear_colors(self, graph: Domain) -> Array:
         """Leave every vertex without a color: -1."""
-        ...
-
-    def init_frontier(self, graph: Domain) -> Array:
-        """Return an array that says for every vertex whether it is active: none is."""
         ...
 
     def next_source(self, colors: Array, start: int) -> int:
@@ -236,14 +88,125 @@ class Passes3(Protocol):
         ...
 
 
-def kernel_3(passes: Passes3, domain: Domain) -> Roots:
+# ---- Neighbor propagation: every element takes the lowest label among its neighbors, until stable
+# Kernel A (Algorithm 5).
+
+
+def kernel_a(passes: Passes, domain: Domain) -> Roots:
+    """Find the root of every element; `rounds` counts calls of `propagate`.
+
+    A label moves by one element in a round. So the number of rounds is the greatest length of a
+    shortest path from the first element of a component, plus the last round, which changes nothing.
+    """
+    labels = passes.initialize(domain)
+    rounds = 1
+    while passes.propagate(domain, labels):
+        rounds += 1
+    return Roots(labels, rounds)
+
+
+# ---- Local neighbor propagation: as neighbor propagation, but through a whole tile in each round
+# Kernel B (Algorithm 6).
+
+
+def kernel_b(passes: Passes, domain: Domain, *, tile_size: int = 256) -> Roots:
+    """Find the root of every element; `rounds` counts calls of `propagate`; the last is idle.
+
+    A tile has at most `tile_size` elements, and is as nearly a square or cube as powers of two
+    allow: 16 x 16 in the paper.
+    """
+    labels = passes.initialize(domain)
+    rounds = 1
+    while passes.propagate_tiles(domain, labels, tile_size):
+        rounds += 1
+    return Roots(labels, rounds)
+
+
+# ---- Directional propagation: carry the lowest label along every line, in every direction
+# Kernel C (Algorithm 7).
+
+
+def kernel_c(passes: Passes, domain: Domain) -> Roots:
+    """Find the root of every element; `rounds` counts calls of `sweep`, the last changes nothing.
+
+    A label moves along whole lines, so rounds grow with the number of turns on a path through a
+    component, not with its length.
+    """
+    labels = passes.initialize(domain)
+    rounds = 1
+    while passes.sweep(domain, labels):
+        rounds += 1
+    return Roots(labels, rounds)
+
+
+# ---- Label equivalence with references: labels that touch become equivalent, until stable
+# Kernel D (Algorithm 8).
+
+
+def kernel_d(passes: Passes, domain: Domain) -> Roots:
+    """Find the root of every element; `rounds` counts scans.
+
+    The last scan finds no two different labels side by side, so there is nothing left to analyze.
+    """
+    labels = passes.initialize(domain)
+    references = passes.init_references(labels)
+    rounds = 1
+    while passes.scan(domain, labels, references):
+        passes.analyze(labels, references)
+        passes.relabel(labels, references)
+        rounds += 1
+    return Roots(labels, rounds)
+
+
+# ---- Kernel 1: compare the colors at both ends of every edge, until none changes
+# Section 4.3.1.
+
+
+def kernel_1(passes: Passes, domain: Domain) -> Roots:
+    """Find the root of every vertex (Algorithm 2); `rounds` counts calls of the kernel.
+
+    A color spreads along at least one edge in a round. So there are at most as many rounds as the
+    longest of the shortest paths has edges, plus the last round, which changes nothing.
+    """
+    colors = passes.init_colors(domain)
+    rounds = 1
+    while passes.lower_colors(domain, colors):
+        rounds += 1
+    return Roots(colors, rounds)
+
+
+# ---- Kernel 2: vertices whose color changed compare it with their neighbors, until none changes
+# Section 4.3.2.
+
+
+def kernel_2(passes: Passes, domain: Domain) -> Roots:
+    """Find the root of every vertex (Algorithm 3); `rounds` counts calls of the kernel.
+
+    A vertex is active in a round if its color changed in the round before; all are in the first.
+    """
+    colors = passes.init_colors(domain)
+    frontier = passes.init_frontier(domain, True)
+    following = passes.init_frontier(domain, False)
+    rounds = 1
+    while passes.compare(domain, colors, frontier, following):
+        frontier, following = following, frontier
+        rounds += 1
+    return Roots(colors, rounds)
+
+
+# ---- Kernel 3: a breadth-first search for each component, one after the other
+# Section 4.3.3.
+
+
+def kernel_3(passes: Passes, domain: Domain) -> Roots:
     """Find the root of every vertex; `rounds` counts calls of the kernel in all searches.
 
     The first vertex without a color is the source of the next search, and its index is the color
     that the search spreads, by one edge in a round.
     """
-    colors = passes.init_colors(domain)
-    frontier, following = passes.init_frontier(domain), passes.init_frontier(domain)
+    colors = passes.clear_colors(domain)
+    frontier = passes.init_frontier(domain, False)
+    following = passes.init_frontier(domain, False)
     rounds = 0
     source = passes.next_source(colors, 0)
     while source >= 0:

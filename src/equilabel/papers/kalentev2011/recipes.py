@@ -1,4 +1,8 @@
-"""Label equivalence and row-column unification (Kalentev et al. 2011)."""
+"""Label equivalence and row-column unification (Kalentev et al. 2011).
+
+O. Kalentev, A. Rai, S. Kemnitz, R. Schneider, Connected component labeling on a 2D grid using CUDA,
+J. Parallel Distrib. Comput. 71 (2011) 615-620, doi:10.1016/j.jpdc.2010.10.012.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,6 @@ from equilabel.domains.contract import Domain, Roots
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
-
-
-# ---- Label equivalence: lower every label to the lowest nearby, shorten the chains, until stable
-# O. Kalentev, A. Rai, S. Kemnitz, R. Schneider, Connected component labeling on a 2D grid using
-# CUDA, J. Parallel Distrib. Comput. 71 (2011) 615-620, doi:10.1016/j.jpdc.2010.10.012,
-# Listings 1 to 3, for any number of axes and any neighborhood; Listing 4 for sizes and perimeters.
 
 
 class Passes(Protocol):
@@ -43,6 +41,18 @@ class Passes(Protocol):
         """Remove the padding, and turn labels into roots."""
         ...
 
+    def initialize(self, grid: Domain) -> Array:
+        """Label every foreground element with its own index."""
+        ...
+
+    def unify(self, grid: Domain, labels: Array, segment: int) -> bool:
+        """Give equal neighbors on a line one label, the lowest: rows first, then other lines."""
+        ...
+
+
+# ---- Label equivalence: lower every label to the lowest nearby, shorten the chains, until stable
+# Listings 1 to 3, for any number of axes and any neighborhood; Listing 4 for sizes and perimeters.
+
 
 def label_equivalence(passes: Passes, domain: Domain, *, accumulate: bool = False) -> Roots:
     """Find the root of every element; `rounds` counts scans, the last lowers nothing.
@@ -66,24 +76,10 @@ def label_equivalence(passes: Passes, domain: Domain, *, accumulate: bool = Fals
 
 
 # ---- Row-Col Unify: give connected elements of a row, then of a column, one label, until stable
-# O. Kalentev, A. Rai, S. Kemnitz, R. Schneider, Connected component labeling on a 2D grid using
-# CUDA, J. Parallel Distrib. Comput. 71 (2011) 615-620, doi:10.1016/j.jpdc.2010.10.012,
 # Section 2.1, Algorithms 1 to 5, for lines of any length, any number of axes and any neighborhood.
 
 
-class RowColumnPasses(Protocol):
-    """The passes of one device; `labels` is an array on that device."""
-
-    def initialize(self, grid: Domain) -> Array:
-        """Label every foreground element with its own index."""
-        ...
-
-    def unify(self, grid: Domain, labels: Array, segment: int) -> bool:
-        """Give equal neighbors on a line one label, the lowest: rows first, then other lines."""
-        ...
-
-
-def row_column(passes: RowColumnPasses, domain: Domain, *, segment: int = 1024) -> Roots:
+def row_column(passes: Passes, domain: Domain, *, segment: int = 1024) -> Roots:
     """Find the root of every element; `rounds` counts calls of `unify`, the last changes nothing.
 
     `segment`, a power of two, is the number of elements of a line that are unified at once. Labels

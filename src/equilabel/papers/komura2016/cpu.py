@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equilabel.devices.cpu.union_find import root_of, unite_roots
+from equilabel.devices.cpu.union_find import unite_roots
 from equilabel.devices.jit import inlined, njit
+from equilabel.papers.meshes.cpu import mark_inside, resolve_chains
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,6 +16,84 @@ if TYPE_CHECKING:
     from equilabel.domains.bonds import Bonds
     from equilabel.domains.graph import Graph
     from equilabel.domains.grid import Grid
+
+
+# ---- Passes, and grids
+# Labels are flat indices, -1 for background; a label is at most the index of its element. The list
+# of neighbors of an element holds its earlier neighbors of equal value, the lowest first; the
+# residual list is the same list without its first entry. Both follow from the steps.
+
+
+def initialize(domain: Grid | Bonds | Graph) -> NDArray[np.int64]:
+    """Label every foreground element with its lowest neighbor, or itself."""
+    if domain.kind == "bonds":
+        return np.asarray(label_sites(domain.open.reshape(-1), *domain.arrays))
+    if domain.kind == "graph":
+        return np.asarray(label_vertices(domain.offsets, domain.neighbors))
+    return np.asarray(label_elements(*domain.bounded_values, *domain.half))
+
+
+def analyze(labels: NDArray[np.int64]) -> None:
+    """Point every element at the root of its chain of labels."""
+    resolve_chains(labels)
+
+
+def reduce_labels(domain: Grid | Bonds | Graph, labels: NDArray[np.int64]) -> None:
+    """Unite every element with its residual list."""
+    if domain.kind == "bonds":
+        unite_sites(labels, domain.open.reshape(-1), *domain.arrays)
+    elif domain.kind == "graph":
+        unite_residual_list(labels, domain.offsets, domain.neighbors)
+    else:
+        unite_residual(labels, domain.values[0], *domain.half)
+
+
+@njit(nogil=True, cache=True)
+def label_elements(values, bounded, background, shape, steps, offsets):
+    """Return a label for every foreground element: its lowest neighbor, or itself.
+
+    `background` gets label -1 if `bounded`. `steps` is (K, ndim), to earlier neighbors in raster
+    order, and `offsets`, (K,), the same as distances of flat indices. Not checked.
+    """
+    labels = np.empty(values.size, np.int64)
+    inside = np.empty(offsets.size, np.bool_)
+    width = shape[-1]
+    for start in range(0, values.size, width):
+        mark_inside(start, shape, steps, inside)
+        for column in range(width):
+            i = start + column
+            labels[i] = i
+            if bounded and values[i] == background:
+                labels[i] = -1
+                continue
+            for k in range(offsets.size):
+                if inside[k] and 0 <= column + steps[k, -1] < width:
+                    j = i + offsets[k]
+                    if values[i] == values[j]:
+                        labels[i] = j
+                        break
+    return labels
+
+
+@njit(nogil=True, cache=True)
+def unite_residual(labels, values, shape, steps, offsets):
+    """Unite every element with its residual list; `labels` are from `label_elements`, resolved."""
+    inside = np.empty(offsets.size, np.bool_)
+    width = shape[-1]
+    for start in range(0, values.size, width):
+        mark_inside(start, shape, steps, inside)
+        for column in range(width):
+            i = start + column
+            if labels[i] < 0:
+                continue
+            residual = False
+            for k in range(offsets.size):
+                if inside[k] and 0 <= column + steps[k, -1] < width:
+                    j = i + offsets[k]
+                    if values[i] == values[j]:
+                        if residual:
+                            unite_roots(labels, i, j)
+                        residual = True
 
 
 # ---- Lattices of bonds
@@ -117,19 +196,6 @@ def list_earlier(open_bonds, site, column, width, steps, periodic, rows, earlier
 # its first label, are its residual list. The lowest is searched again instead of being removed.
 
 
-def initialize_graph(graph: Graph) -> NDArray[np.int64]:
-    """Label every vertex with its lowest neighbor if that is lower, or with itself."""
-    return np.asarray(label_vertices(graph.offsets, graph.neighbors))
-
-
-def reduce_graph_labels(graph: Graph, labels: NDArray[np.int64]) -> None:
-    """Unite every vertex with its residual list."""
-    unite_residual_list(labels, graph.offsets, graph.neighbors)
-
-
-# -------------------------------------------------------------------- kernels
-
-
 @inlined
 def lowest_neighbor(offsets, neighbors, i):
     """Return the lowest of a vertex and its neighbors."""
@@ -159,108 +225,3 @@ def unite_residual_list(labels, offsets, neighbors):
         for k in range(offsets[i], offsets[i + 1]):
             if lowest < neighbors[k] < i:
                 unite_roots(labels, i, neighbors[k])
-
-
-# ---- Passes, and grids
-# Labels are flat indices, -1 for background; a label is at most the index of its element. The list
-# of neighbors of an element holds its earlier neighbors of equal value, the lowest first; the
-# residual list is the same list without its first entry. Both follow from the steps.
-
-
-def initialize(domain: Grid | Bonds | Graph) -> NDArray[np.int64]:
-    """Label every foreground element with its lowest neighbor, or itself."""
-    if domain.kind == "bonds":
-        return np.asarray(label_sites(domain.open.reshape(-1), *domain.arrays))
-    if domain.kind == "graph":
-        return initialize_graph(domain)
-    return np.asarray(label_elements(*domain.bounded_values, *domain.half))
-
-
-def analyze(labels: NDArray[np.int64]) -> None:
-    """Point every element at the root of its chain of labels."""
-    resolve_chains(labels)
-
-
-def reduce_labels(domain: Grid | Bonds | Graph, labels: NDArray[np.int64]) -> None:
-    """Unite every element with its residual list."""
-    if domain.kind == "bonds":
-        unite_sites(labels, domain.open.reshape(-1), *domain.arrays)
-    elif domain.kind == "graph":
-        reduce_graph_labels(domain, labels)
-    else:
-        unite_residual(labels, domain.values[0], *domain.half)
-
-
-# -------------------------------------------------------------------- kernels
-
-
-@njit(nogil=True, cache=True)
-def label_elements(values, background, bounded, shape, steps, offsets):
-    """Return a label for every foreground element: its lowest neighbor, or itself.
-
-    `background` gets label -1 if `bounded`. `steps` is (K, ndim), to earlier neighbors in raster
-    order, and `offsets`, (K,), the same as distances of flat indices. Not checked.
-    """
-    labels = np.empty(values.size, np.int64)
-    inside = np.empty(offsets.size, np.bool_)
-    width = shape[-1]
-    for start in range(0, values.size, width):
-        mark_inside(start, shape, steps, inside)
-        for column in range(width):
-            i = start + column
-            labels[i] = i
-            if bounded and values[i] == background:
-                labels[i] = -1
-                continue
-            for k in range(offsets.size):
-                if inside[k] and 0 <= column + steps[k, -1] < width:
-                    j = i + offsets[k]
-                    if values[i] == values[j]:
-                        labels[i] = j
-                        break
-    return labels
-
-
-@njit(nogil=True, cache=True)
-def resolve_chains(labels):
-    """Point every element at the root of its chain of labels, ``labels[i] <= i``."""
-    for i in range(labels.size):
-        if labels[i] >= 0:
-            labels[i] = root_of(labels, i)
-
-
-@njit(nogil=True, cache=True)
-def unite_residual(labels, values, shape, steps, offsets):
-    """Unite every element with its residual list; `labels` are from `label_elements`, resolved."""
-    inside = np.empty(offsets.size, np.bool_)
-    width = shape[-1]
-    for start in range(0, values.size, width):
-        mark_inside(start, shape, steps, inside)
-        for column in range(width):
-            i = start + column
-            if labels[i] < 0:
-                continue
-            residual = False
-            for k in range(offsets.size):
-                if inside[k] and 0 <= column + steps[k, -1] < width:
-                    j = i + offsets[k]
-                    if values[i] == values[j]:
-                        if residual:
-                            unite_roots(labels, i, j)
-                        residual = True
-
-
-@njit(nogil=True, cache=True)
-def mark_inside(start, shape, steps, inside):
-    """Write which steps from the row at `start` stay inside along all axes but the last.
-
-    `inside` is (K,) of bool.
-    """
-    inside[:] = True
-    rest = start // shape[-1]
-    for axis in range(shape.size - 2, -1, -1):
-        coordinate = rest % shape[axis]
-        rest //= shape[axis]
-        for k in range(inside.size):
-            if not 0 <= coordinate + steps[k, axis] < shape[axis]:
-                inside[k] = False

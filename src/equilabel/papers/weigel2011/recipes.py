@@ -1,4 +1,8 @@
-"""Tiles are sewn together in pairs, or exchange labels across borders (Weigel 2011)."""
+"""Tiles are sewn together in pairs, or exchange labels across borders (Weigel 2011).
+
+M. Weigel, Connected component identification and cluster update on graphics processing units,
+Phys. Rev. E 84 (2011) 036709, doi:10.1103/PhysRevE.84.036709.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,8 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array
 
 
-# ---- Tiles are labeled by themselves, then sewn together, two by two along each axis
-# M. Weigel, Connected component identification and cluster update on graphics processing units,
-# Phys. Rev. E 84 (2011) 036709, doi:10.1103/PhysRevE.84.036709, Sections II.B and II.C.2.
-
-
-class SewingPasses(Protocol):
-    """The passes of one device; `roots` is an array on that device."""
+class Passes(Protocol):
+    """The passes of one device; `roots` and `pairs` are arrays on that device."""
 
     def connect(self, domain: Domain) -> Any:
         """Find for each element the neighbors that it is linked to."""
@@ -38,9 +37,25 @@ class SewingPasses(Protocol):
         """Point every element at the root of its tree."""
         ...
 
+    def list_borders(self, lattice: Any, tile: int, roots: Array) -> Array:
+        """List the pairs of roots that a bond between two tiles joins (Figure 5)."""
+        ...
+
+    def relax(self, pairs: Array, roots: Array) -> bool:
+        """Give both roots of each pair the smaller label; return whether any label changed."""
+        ...
+
+    def spread(self, roots: Array) -> None:
+        """Give every element the label of the root of its tile."""
+        ...
+
+
+# ---- Tiles are labeled by themselves, then sewn together, two by two along each axis
+# Sections II.B and II.C.2.
+
 
 def sewing(
-    passes: SewingPasses, domain: Domain, *, tile: int = 16, local: str = "self_labeling"
+    passes: Passes, domain: Domain, *, tile: int = 16, local: str = "self_labeling"
 ) -> Roots:
     """Find the root of every element; `rounds` is the number of levels, at least 1.
 
@@ -59,36 +74,11 @@ def sewing(
 
 
 # ---- Tiles are labeled by themselves, then exchange labels across their borders, until stable
-# M. Weigel, Connected component identification and cluster update on graphics processing units,
-# Phys. Rev. E 84 (2011) 036709, doi:10.1103/PhysRevE.84.036709, Sections II.B and II.C.1.
-
-
-class RelaxationPasses(Protocol):
-    """The passes of one device; `roots` and `pairs` are arrays on that device."""
-
-    def connect(self, domain: Domain) -> Any:
-        """Find for each element the neighbors that it is linked to."""
-        ...
-
-    def label_tiles(self, lattice: Any, tile: int, local: str) -> Array:
-        """Find the smallest index of each component in its tile (Figures 1, 3, 4)."""
-        ...
-
-    def list_borders(self, lattice: Any, tile: int, roots: Array) -> Array:
-        """List the pairs of roots that a bond between two tiles joins (Figure 5)."""
-        ...
-
-    def relax(self, pairs: Array, roots: Array) -> bool:
-        """Give both roots of each pair the smaller label; return whether any label changed."""
-        ...
-
-    def spread(self, roots: Array) -> None:
-        """Give every element the label of the root of its tile."""
-        ...
+# Sections II.B and II.C.1.
 
 
 def relaxation(
-    passes: RelaxationPasses, domain: Domain, *, tile: int = 16, local: str = "self_labeling"
+    passes: Passes, domain: Domain, *, tile: int = 16, local: str = "self_labeling"
 ) -> Roots:
     """Find the root of every element; `rounds` counts relaxation steps, the last changes nothing.
 

@@ -26,14 +26,8 @@ def random_words(sites: Array, sweep: int, purpose: int, seed: int) -> Array:
     """Return the four words that each site draws, (N, 4) of uint32."""
     words = cupy.empty((sites.size, 4), cupy.uint32)
     drawn = np.uint64(sweep), np.uint32(purpose), np.uint64(seed)
-    launch(
-        kernel("simulation/cuda/potts", "random_words"),
-        sites.size,
-        sites,
-        sites.size,
-        *drawn,
-        words,
-    )
+    function = kernel("simulation/cuda/potts", "random_words")
+    launch(function, sites.size, sites, sites.size, *drawn, words)
     return words
 
 

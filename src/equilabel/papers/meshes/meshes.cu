@@ -1,6 +1,15 @@
-// Links of an image: the first pass of methods that work on a mesh.
+// The first passes of methods: initial labels, and the links of an image.
 
-#include "papers/cuda/lattice.cuh"
+#include "papers/meshes/lattice.cuh"
+
+// The flat index of each element, -1 for background.
+template <typename Pixel>
+__global__ void label_by_index(const Pixel* __restrict__ values, bool has_background,
+                               Pixel background, Index size, Index* __restrict__ labels)
+{
+    const Index i = thread_index();
+    if (i < size) labels[i] = has_background && values[i] == background ? -1 : i;
+}
 
 // One thread for each pixel; neighbors of equal value are linked.
 template <typename Pixel>

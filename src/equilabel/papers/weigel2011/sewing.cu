@@ -6,7 +6,7 @@
 // come one after the other.
 
 #include "devices/cuda/union_find.cuh"
-#include "papers/cuda/lattice.cuh"
+#include "papers/meshes/lattice.cuh"
 
 // Unite a site with sites that it is linked to, along steps in one direction of the axis. A link that also
 // crosses a seam of a higher level along another axis is left for that level.

@@ -3,7 +3,7 @@
 // smallest label of a component is its smallest index in both.
 
 #include "devices/cuda/union_find.cuh"
-#include "papers/cuda/lattice.cuh"
+#include "papers/meshes/lattice.cuh"
 
 struct Tile {
     Index first[4];  // coordinates

@@ -1,4 +1,4 @@
-"""Launchers for links.cu, and the mesh in the format of kernels."""
+"""Launchers for meshes.cu, with the names and signatures of `meshes.cpu`; arguments of kernels."""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ import numpy as np
 
 from equilabel.devices.cuda.kernels import kernel, launch
 from equilabel.domains.bonds import Bonds
-from equilabel.papers.meshes import FOREGROUND, STEPS, Lattice, describe
+from equilabel.papers.meshes import STEPS, Lattice, describe, describe_bonds
 
 if TYPE_CHECKING:
     from equilabel.array_types import HostArray
     from equilabel.domains.grid import Grid
 
 
-# ---- A mesh in the format of lattice.cuh
+# ---- Arguments of kernels
 
-LATTICE = np.dtype(
+
+def pixel_and_rank(grid: Grid) -> str:
+    """Return the type of the values of a grid, and its number of axes, as template parameters."""
+    return f"{grid.values[0].dtype.str[1:]}, {len(grid.shape)}"
+
+
+LATTICE = np.dtype(  # as in lattice.cuh
     [
         ("shape", "i8", 4),
         ("edge", "i4", 4),
@@ -41,26 +47,25 @@ def packed(lattice: Lattice, tile: int = 1) -> HostArray:
     return one.view(f"V{LATTICE.itemsize}")  # without names, which are slow to pass
 
 
-# ---- Links of a domain: the launcher for links.cu
+# ---- The first passes of methods
+
+
+def label_by_index(grid: Grid) -> cupy.ndarray:
+    """Label every foreground element with its own flat index, background with -1."""
+    values, *background = grid.bounded_values
+    labels = cupy.empty(values.size, cupy.int64)
+    function = kernel("papers/meshes/meshes", f"label_by_index<{values.dtype.str[1:]}>")
+    launch(function, values.size, values, *background, values.size, labels)
+    return labels
 
 
 def connect(domain: Grid | Bonds) -> Lattice:
     """Link neighbors of equal value, or those that an open bond joins."""
     if isinstance(domain, Bonds):
-        known = (1 << len(domain.steps)) - 1
-        links = (domain.open.reshape(-1) & domain.open.dtype.type(known)).astype(np.uint16)
-        return describe(domain, links | np.uint16(FOREGROUND))
-    values, background = domain.values
+        return describe_bonds(domain)
+    values, *background = domain.bounded_values
     lattice = describe(domain, cupy.empty(values.size, cupy.uint16))
-    pixel = values.dtype
-    launch(
-        kernel("papers/cuda/links", f"link_pixels<{pixel.str[1:]}>"),
-        values.size,
-        values,
-        background is not None,
-        pixel.type(0 if background is None else background),
-        values.size,
-        packed(lattice),
-        lattice.links,
-    )
+    function = kernel("papers/meshes/meshes", f"link_pixels<{values.dtype.str[1:]}>")
+    mesh = packed(lattice), lattice.links
+    launch(function, values.size, values, *background, values.size, *mesh)
     return lattice

@@ -145,6 +145,13 @@ def describe(domain: Grid | Bonds, links: Array) -> Lattice:
     )
 
 
+def describe_bonds(bonds: Bonds) -> Lattice:
+    """Return the mesh of a lattice of bonds: those that are open link its sites."""
+    known = (1 << len(bonds.steps)) - 1
+    links = (bonds.open.reshape(-1) & bonds.open.dtype.type(known)).astype(np.uint16)
+    return describe(bonds, links | np.uint16(FOREGROUND))
+
+
 def forward_steps(domain: Grid | Bonds) -> NDArray[np.int64]:
     """Return the steps to later neighbors in raster order, (K, ndim)."""
     if isinstance(domain, Bonds):

@@ -6,7 +6,7 @@
 
 #include "devices/cuda/union_find.cuh"
 #include "devices/cuda/warp.cuh"
-#include "papers/cuda/lattice.cuh"
+#include "papers/meshes/lattice.cuh"
 
 // One thread for each element. A link counts if it leaves the tile, or leads around a periodic axis, and the
 // roots differ.

@@ -1,1 +1,0 @@
-"""Passes that methods of several papers share, on the CPU."""
