@@ -255,10 +255,12 @@ def read_record(path: Path) -> Record | None:
     """
     try:
         with os.fdopen(open_regular(path), "rb") as file:
-            content = msgspec.json.decode(file.read())  # refuses numbers that JSON has not
+            text = file.read().decode()
+        content = msgspec.json.decode(text)  # refuses numbers that JSON has not
         if content["format"] != FORMAT or content.pop("sha256") != _digest(content):
             return None
-        return _fitting(_legible(content["record"]))
+        entry, plain = content["record"], text.replace("\n", "").isprintable() and "\\" not in text
+        return _fitting(entry if plain else _legible(entry))
     except Exception:  # whatever is wrong, the image is labeled again
         return None
 
