@@ -1,6 +1,8 @@
-"""The record of an image: what it was made from, with what, and what was written.
+"""The record of an image: the input, options, versions, checksums and what was found and written.
 
-It is an entry of run.json, a row of summary.csv, and a file of its own that --resume compares.
+It is an entry of run.json, a row of summary.csv, and a file of its own that --resume compares. What
+is read is checked by msgspec against the types of the fields; what is written is as `json` writes
+it, because checksums of records rest on that.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ Facts: TypeAlias = dict[str, Any]  # values that JSON holds, by name
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Real: TypeAlias = Annotated[float, msgspec.Meta(ge=-1e300, le=1e300)]
 Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-Number: TypeAlias = Real | Whole  # in this order, 2 would become 2.0 without `Whole`
+Number: TypeAlias = Real | Whole  # without `Whole`, 2 would be read as 2.0
 Step: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^-?([0-3]?[0-9]{1,3}|4000)\Z")]
 
 
@@ -255,10 +257,13 @@ def read_record(path: Path) -> Record | None:
     """
     try:
         with os.fdopen(open_regular(path), "rb") as file:
-            content = msgspec.json.decode(file.read())  # refuses numbers that JSON has not
+            text = file.read().decode()
+        content = msgspec.json.decode(text)  # refuses numbers that JSON has not
         if content["format"] != FORMAT or content.pop("sha256") != _digest(content):
             return None
-        return _fitting(_legible(content["record"]))
+        if "\\" in text or not text.replace("\n", "").isprintable():
+            content["record"] = _legible(content["record"])
+        return _fitting(content["record"])
     except Exception:  # whatever is wrong, the image is labeled again
         return None
 
