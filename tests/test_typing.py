@@ -27,6 +27,7 @@ def test_the_package_says_that_it_is_typed():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_mypy_understands_what_a_user_writes():
     """As `make types` reads the package, whose cache serves."""
     pytest.importorskip("mypy")

@@ -50,7 +50,7 @@ def random_case(seed):
     return image, arguments, [int(rng.integers(1, side + 1)) for side in image.shape]
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", [0, 1, *(pytest.param(k, marks=pytest.mark.long) for k in (2, 3))])
 def test_chunks_do_not_matter(part):
     for seed in range(part, 120, 4):
         image, arguments, chunks = random_case(seed)
@@ -194,6 +194,7 @@ label_chunked(image, out=out, chunks=4, resume=True)
 """
 
 
+@pytest.mark.long
 def test_a_run_that_was_killed_goes_on_to_the_same_bytes(stored, tmp_path):
     out, expected = tmp_path / "out.zarr", tmp_path / "expected.zarr"
     label_chunked(stored, out=expected, chunks=4)

@@ -182,6 +182,7 @@ def test_a_lost_scheduler_loses_no_image(folder, monkeypatch, capsys, caplog):
     assert not Path("there/.unfinished").exists()
 
 
+@pytest.mark.long
 def test_options_that_suit_no_image_are_refused(folder, address):
     with pytest.raises(RefusedError, match="sigma must be 0 or more"):
         label(folder, address, Path("in/1.tif"), options=Options({"sigma": -1.0}))

@@ -71,6 +71,7 @@ def contents(out="out"):
 
 @pytest.mark.parametrize("moves", MOVES)
 @pytest.mark.parametrize("words", [(), ZARR], ids=["tiff", "ome-zarr"])
+@pytest.mark.long
 def test_a_run_killed_before_any_rename_loses_nothing_that_it_finished(kill, moves, words):
     assert main(["batch", "in", "--out", "quiet", *words]) == 0
     finished = kill(moves, *words)

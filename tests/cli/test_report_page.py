@@ -240,6 +240,7 @@ def test_an_overlay_of_one_channel_takes_the_memory_of_one():
 @pytest.mark.parametrize(
     "keywords", [{}, {"min_size": 5}, {"sigma": 2.0}, {"opening": 1.0}, {"overlay": True}]
 )
+@pytest.mark.long
 def test_images_take_about_the_memory_that_was_forecast(here, keywords):
     path, overlay = tiff("a.tif", np.tile(picture(), (60, 45))), keywords.pop("overlay", False)
     options = Options(keywords, overlay=overlay)

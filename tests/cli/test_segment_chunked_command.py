@@ -143,6 +143,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 @posix
+@pytest.mark.long
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(here, capsys):
     scan()
     words = ["segment", "scan.ome.zarr", "--channel", "0", *WORDS, "--chunks", "16", "--out", "out"]

@@ -118,6 +118,7 @@ def test_no_piece_begins_after_one_has_failed_in_the_calling_thread(many_threads
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are for POSIX")
 @pytest.mark.parametrize("teams", [False, True])
+@pytest.mark.long
 def test_the_interpreter_ends_however_often_labeling_is_interrupted(teams):
     lines = (
         "import os, random, signal, threading, time, numpy as np",

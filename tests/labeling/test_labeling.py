@@ -255,6 +255,7 @@ def test_coordinates_beyond_sixteen_bits_are_kept_apart(shape):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", GRID_METHODS)
+@pytest.mark.long
 def test_every_method_knows_coordinates_beyond_sixteen_bits(method):
     image = noise((70_000, 3), seed=3)
     image[::20] = 0  # no component is long: labels that propagate would take thousands of rounds

@@ -73,6 +73,7 @@ def held(monkeypatch):
     yield from hold_runs(monkeypatch)
 
 
+@pytest.mark.long
 def test_a_form_that_is_closed_lets_go_of_the_viewer(own_viewer, qtbot):
     viewer = own_viewer
     viewer.add_image(np.eye(32))
@@ -119,6 +120,7 @@ def test_closing_the_dock_cancels_its_run(own_viewer, qtbot, form, held):
     assert not isalive(form)
 
 
+@pytest.mark.long
 def test_the_plugin_is_imported_in_no_time(said):
     took = []
     while len(took) < 3 and min(took, default=1) > 0.6:

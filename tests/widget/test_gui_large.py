@@ -52,6 +52,7 @@ def form(viewer, qtbot, monkeypatch, gate):
     return form
 
 
+@pytest.mark.long
 def test_a_layer_larger_than_memory_is_segmented_in_blocks(
     viewer, qtbot, form, monkeypatch, tmp_path, notes
 ):

@@ -109,6 +109,7 @@ def test_labels_and_fields_share_their_edges_and_nothing_is_cut_off(viewer, qtbo
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
 @pytest.mark.parametrize("name", [SEGMENT, MEASURE])
+@pytest.mark.long
 def test_results_share_their_edges_and_show_whole_numbers(viewer, qtbot, theme, name):
     viewer.theme = theme
     image = nuclei_2d((128, 128))

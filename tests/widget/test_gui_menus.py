@@ -33,6 +33,7 @@ def test_a_menu_entry_opens_its_form(viewer, qtbot, path, title):
     qtbot.waitUntil(lambda: form.run_button.isVisible(), timeout=LONG)
 
 
+@pytest.mark.long
 def test_every_sample_opens_as_a_layer_one_can_see(viewer, qtbot):
     entries = menu(viewer, "File", "Open Sample", "equilabel")
     assert set(entries) == set(SAMPLES)

@@ -71,6 +71,7 @@ def test_a_small_window_does_not_grow_and_the_form_keeps_its_height(viewer, qtbo
     window.resize(900, 600)
 
 
+@pytest.mark.long
 def test_a_closed_form_goes_and_takes_table_and_outlines_with_it(viewer, qtbot, form):
     names = [layer.name for layer in viewer.layers]
     form.results.table_button.click()
@@ -101,6 +102,7 @@ def test_a_form_that_floats_keeps_its_table_when_another_tab_is_shown(viewer, qt
     dock.setFloating(False)
 
 
+@pytest.mark.long
 def test_without_matplotlib_all_but_the_plot_works(viewer, qtbot, form, notes, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "equilabel.widget.forms.plot_canvas", None)
     form.results.plot.button.click()

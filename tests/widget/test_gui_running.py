@@ -185,6 +185,7 @@ def test_any_other_failure_is_one_sentence(viewer, qtbot, form, notes, monkeypat
     assert run(form, qtbot) in viewer.layers
 
 
+@pytest.mark.long
 def test_compiling_is_said_while_a_run_waits_for_it_and_not_when_it_is_kept(
     viewer, qtbot, tmp_path, monkeypatch
 ):
@@ -214,6 +215,7 @@ def test_compiling_is_said_while_a_run_waits_for_it_and_not_when_it_is_kept(
 
 
 @pytest.mark.filterwarnings("default")
+@pytest.mark.long
 def test_a_cache_that_cannot_be_written_is_said_once(viewer, qtbot, notes, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setattr(cache, "folders", lambda: [tmp_path / "file/below"])

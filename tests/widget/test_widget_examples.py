@@ -139,6 +139,7 @@ def test_numbers_have_few_digits():
     assert [count_objects(count) for count in (1, 2)] == ["1 object", "2 objects"]
 
 
+@pytest.mark.long
 def test_chosen_objects_are_outlined():
     labels = np.pad(np.full((1, 3, 3), 4), 1)
     ring = [[2, 2, 2], [2, 1, 2], [2, 2, 2]]

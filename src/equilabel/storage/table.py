@@ -289,13 +289,14 @@ def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
         writer.writerow(units)
         if unit_row:
             writer.writerow([" or ".join(filter(None, words)) for words in units.values()])
+        common = list(units)[2:]
         for part in parts:
             own = [escaped(part.file), part.unit]
+            if _copied(part.path, common, own, unit_row, file):
+                continue
             with _rows_of(part.path, unit_row) as (names, _, rows):
                 column = {name: k for k, name in enumerate(names)}
-                order = [column.get(name, -1) for name in list(units)[2:]]
-                if order == list(range(len(names))) and _copied(part.path, own, unit_row, file):
-                    continue
+                order = [column.get(name, -1) for name in common]
                 for row in rows:
                     if len(row) != len(names):
                         _refuse_changed(
@@ -305,10 +306,12 @@ def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
                     writer.writerow([*own, *[cells[k] for k in order]])
 
 
-def _copied(path: Path, own: Sequence[str], unit_row: bool, file: TextIO) -> bool:
+def _copied(
+    path: Path, names: Sequence[str], own: Sequence[str], unit_row: bool, file: TextIO
+) -> bool:
     """Copy the rows of a small table without quotes, with the cells `own` before each row.
 
-    Returns False if it is another table; then nothing is written.
+    Returns False if its columns are not `names`, or it is another table; then nothing is written.
     """
     with os.fdopen(open_regular(path), "rb") as source:
         text = source.read(MOST_COPIED + 1)
@@ -317,7 +320,7 @@ def _copied(path: Path, own: Sequence[str], unit_row: bool, file: TextIO) -> boo
     head, *lines = text.decode("utf-8").split("\n")[:-1]
     lines = lines[unit_row:]
     commas = head.count(",")
-    if commas == 0 or any(line.count(",") != commas for line in lines):
+    if commas == 0 or head.split(",") != names or any(line.count(",") != commas for line in lines):
         return False  # empty cells of a single column are quoted
     begin = io.StringIO()
     csv.writer(begin, lineterminator="").writerow(own)
