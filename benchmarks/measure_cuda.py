@@ -22,8 +22,8 @@ import numpy as np
 from equilabel import label, measure_components, regionprops_table, samples
 from equilabel.devices import passes as passes_of
 from equilabel.domains.grid import Foreground, Grid
+from equilabel.measuring.counts import Layout
 from equilabel.measuring.cuda.sources import LabelSource, RunSource
-from equilabel.measuring.layout import Layout
 from equilabel.papers import load_recipe
 from equilabel.runs.cuda import passes as runs
 from harness import store

@@ -26,8 +26,8 @@ from equilabel import (
 from equilabel.devices.cuda import blocks as block_labels
 from equilabel.domains import lattices
 from equilabel.labeling import remembered as known
-from equilabel.labeling.checks import make_problem
 from equilabel.labeling.parts import label_in_parts
+from equilabel.labeling.problem import make_problem
 from equilabel.papers import load_passes, load_recipe
 from equilabel.runs.cuda import bands
 from equilabel.samples import blobs, percolation

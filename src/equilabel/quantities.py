@@ -268,7 +268,7 @@ def _as_float(pixels: Fraction) -> float:
 def derived_unit(kind: str, rank: int, unit: str, indices: Sequence[str] = ()) -> str:
     """Return the unit of a column of a table.
 
-    `kind` is that of `equilabel.measuring.property.Property.unit`, `rank` the number of spatial
+    `kind` is that of `equilabel.measuring.measurement.Property.unit`, `rank` the number of spatial
     axes, `unit` that of lengths ("" if unknown), and `indices` are those of the column: for a
     moment, the power of each coordinate.
 

@@ -19,14 +19,14 @@ cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 from test_cuda_compile import SIZES
 
 from equilabel.devices.cuda import kernels, transfers
-from equilabel.measuring.cuda import accumulate, columns, sources
-from equilabel.measuring.cuda import accumulate as tables
-from equilabel.measuring.cuda import sources as label_counts
-from equilabel.measuring.layout import (
+from equilabel.measuring.counts import (
     Formula,
     Layout,
     Step,
 )
+from equilabel.measuring.cuda import accumulate, columns, sources
+from equilabel.measuring.cuda import accumulate as tables
+from equilabel.measuring.cuda import sources as label_counts
 from equilabel.papers import METHODS, load_passes, load_recipe
 from equilabel.papers.apostolakis1992 import cuda as apostolakis
 from equilabel.papers.hawick2010 import cuda as hawick

@@ -244,7 +244,7 @@ def test_what_other_code_imported_moves_no_image(monkeypatch):
     cupy = working_cupy()
     cupy.cuda.runtime.memGetInfo = lambda: (2**40, 2**40)
     monkeypatch.setitem(sys.modules, "cupy", cupy)
-    monkeypatch.setattr(sys.modules["equilabel.devices.arrays"], "import_module", refuse)
+    monkeypatch.setattr(sys.modules["equilabel.devices.choosing"], "import_module", refuse)
     rough = np.random.default_rng(0).random((2048, 2048)) < 0.5
     assert resolve("auto", rough) == "cpu"
     assert isinstance(label(rough), np.ndarray)

@@ -19,7 +19,7 @@ from equilabel.cli import main
 from equilabel.devices import cache, jit
 from equilabel.labeling import remembered
 from equilabel.runs.cpu import serial as serial_runs
-from equilabel.runs.cpu import small_images as single_call
+from equilabel.runs.cpu import serial as single_call
 from references import expected_labels
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")

@@ -15,8 +15,8 @@ from equilabel import (
     track_overlaps,
 )
 from equilabel.devices import DeviceMemoryError
-from equilabel.labeling.checks import make_problem
 from equilabel.labeling.parts import label_in_parts
+from equilabel.labeling.problem import make_problem
 from equilabel.samples import blobs, movie, nuclei_2d, percolation
 from references import GRID_METHODS
 from strategies import DTYPES, LAYOUTS
@@ -421,8 +421,8 @@ def test_floats_that_are_whole_are_labeled_like_integers(cupy, dtype, method):
 
 
 def test_labels_that_another_stream_changes_write_nothing_outside_the_table(cupy):
+    from equilabel.measuring.counts import Layout
     from equilabel.measuring.cuda import accumulate
-    from equilabel.measuring.layout import Layout
 
     labels = cupy.ones((64, 256), np.int32)
     source = accumulate.LabelSource(labels)

@@ -8,8 +8,8 @@ import pytest
 from equilabel import label
 from equilabel.labeling import output
 from equilabel.measuring import count_part
+from equilabel.measuring.counts import steps_to
 from equilabel.measuring.cpu.neighbor_bits import compare
-from equilabel.measuring.layout import steps_to
 from equilabel.runs.cpu import painting
 from equilabel.runs.cpu import passes as runs
 

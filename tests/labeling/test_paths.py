@@ -8,7 +8,7 @@ import pytest
 from equilabel import label, measure_components
 from equilabel.domains.grid import Foreground
 from equilabel.labeling import paths, problem_of
-from equilabel.labeling.checks import make_problem
+from equilabel.labeling.problem import make_problem
 from equilabel.measuring import make_request
 from references import expected_labels
 

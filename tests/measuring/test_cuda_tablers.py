@@ -9,12 +9,12 @@ import pytest
 cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 
 from equilabel.devices.cuda import kernels, transfers
-from equilabel.measuring.cuda import columns, sources, tabler
-from equilabel.measuring.layout import (
+from equilabel.measuring.counts import (
     Formula,
     Layout,
     Step,
 )
+from equilabel.measuring.cuda import columns, sources, tabler
 from kernels import signatures
 
 STEPS = (Step(Formula.LABEL), Step(Formula.TOUCHES))

@@ -19,9 +19,9 @@ import pytest
 from equilabel import PROPERTIES, label
 from equilabel.measuring import device_table, make_request, request
 from equilabel.measuring.counting import count_labels
-from equilabel.measuring.layout import Formula, Layout
+from equilabel.measuring.counts import Formula, Layout
+from equilabel.measuring.measurement import ON_HOST, SHAPE, Property
 from equilabel.measuring.plan import MOMENTS, Plan
-from equilabel.measuring.property import ON_HOST, SHAPE, Property
 from equilabel.samples import blobs, nuclei_mask, percolation
 
 pytest.importorskip("cupy", reason="launchers import CuPy")

@@ -13,7 +13,7 @@ from skimage.measure._regionprops import COL_DTYPES as THEIRS
 
 from equilabel import label, regionprops_table
 from equilabel.measuring import PROPERTIES
-from equilabel.measuring.layout import steps_to
+from equilabel.measuring.counts import steps_to
 from references import count_faces, measure_by_hand
 from strategies import INTEGERS, LAYOUTS, WORDS, blobs, label_images, noise
 
@@ -435,7 +435,7 @@ def test_crofton_measures_a_ball_as_large_as_it_is(spacing):
 
 
 def test_the_weights_of_thirteen_directions_are_the_published_ones():
-    from equilabel.measuring.perimeters import _shares
+    from equilabel.measuring.sizes import _shares
 
     steps = steps_to(3, "all")
     shares = _shares(tuple(map(tuple, steps.astype(float).tolist())))

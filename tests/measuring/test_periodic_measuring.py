@@ -6,7 +6,7 @@ import pytest
 from equilabel import PROPERTIES, label, measure_components, regionprops_table
 from equilabel.devices import passes
 from equilabel.measuring import counts
-from equilabel.measuring.layout import Layout
+from equilabel.measuring.counts import Layout
 from equilabel.measuring.unwrapping import Unwrapped, places_of, shortest_intervals
 from strategies import blobs, noise
 

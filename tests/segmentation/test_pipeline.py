@@ -592,7 +592,7 @@ def test_a_device_that_cannot_be_used_is_not_replaced(monkeypatch):
         message = "device='cuda' needs a card; got 'cuda'. Pass device='cpu'."
         raise DeviceUnavailableError(message)
 
-    monkeypatch.setattr("equilabel.labeling.checks.resolve", refuse)
+    monkeypatch.setattr("equilabel.labeling.problem.resolve", refuse)
     with pytest.raises(DeviceUnavailableError):
         segment(IMAGE, device="cuda")
 

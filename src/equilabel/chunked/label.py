@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from equilabel.arguments import check_flag
-from equilabel.labeling.checks import make_problem
+from equilabel.labeling.problem import make_problem
 from equilabel.measuring import check_periodic
 
 from .blocks import Blocks

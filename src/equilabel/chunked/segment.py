@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from equilabel.arguments import check_flags
 from equilabel.measuring import check_spacing
-from equilabel.measuring.columns import compute_columns
+from equilabel.measuring.plan import compute_columns
 from equilabel.segmentation.binarization import widths_of_block
 from equilabel.segmentation.checks import (
     check_block,

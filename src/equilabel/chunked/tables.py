@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from equilabel.measuring import Counts, count_part
-from equilabel.measuring.counts import Values
-from equilabel.measuring.layout import Layout
+from equilabel.measuring.counts import Layout, Values
 from equilabel.measuring.plan import make_plan
 from equilabel.segmentation.selection import select_components
 

@@ -1,9 +1,24 @@
 """Which devices can be used here, where an array is, and the passes that run there."""
 
-from .arrays import fetch, filters, index_of, is_on_cuda, library, place, shares_memory, take
-from .choosing import DEVICES, Device, passes, resolve
+from .choosing import (
+    DEVICES,
+    Device,
+    DeviceMemoryError,
+    DeviceUnavailableError,
+    check_memory,
+    fetch,
+    filters,
+    index_of,
+    is_on_cuda,
+    library,
+    passes,
+    place,
+    resolve,
+    shares_memory,
+    take,
+    using,
+)
 from .reports import DeviceReport, devices
-from .using import DeviceMemoryError, DeviceUnavailableError, check_memory, using
 from .workers import (
     LANES,
     current_event,

@@ -1,21 +1,264 @@
-"""From the word of a caller to a device that can be used, and to the passes for it."""
+"""Where arrays are, on which device the work runs, and how arrays get there and back."""
 
 from __future__ import annotations
 
+import os
+import sys
+import traceback
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from equilabel.arguments import shown
+import numpy as np
 
-from .arrays import index_of, is_on_cuda
+from equilabel.arguments import as_host_array, shown
+
 from .reports import count_gpus, find_obstacle
-from .using import DeviceUnavailableError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
     from equilabel.array_types import Array
+
+# ---- What goes wrong with devices
+
+
+class DeviceUnavailableError(RuntimeError):
+    """A device was asked for by name, or holds an array, and cannot be used."""
+
+
+class DeviceMemoryError(DeviceUnavailableError, MemoryError):
+    """A device has too little memory for the work."""
+
+
+# ---- Work on a device, with its errors put into words
+
+
+class using:
+    """Make a device the current one.
+
+    Parameters
+    ----------
+    device : str
+        A device that `resolve` returned.
+    needed : callable, optional
+        Returns how many bytes the work needs; asked only if there are too few.
+
+    Raises
+    ------
+    DeviceMemoryError
+        If the memory of the device does not suffice. What was taken is given back.
+    DeviceUnavailableError
+        If the device fails, or its current stream is gone.
+    """
+
+    def __init__(self, device: str, needed: Callable[[], int] | None = None) -> None:
+        self._device, self._needed = device, needed
+        self._other: Any = None
+
+    def __enter__(self) -> None:
+        if self._device == "cpu":
+            return
+        cupy = sys.modules.get("cupy") or import_module("cupy")
+        index = 0 if self._device == "cuda" else int(self._device.partition(":")[2])
+        if cupy.cuda.runtime.getDevice() != index:
+            self._other = cupy.cuda.Device(index)
+            self._other.__enter__()
+
+    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if error is not None and self._device != "cpu":
+                self._explain(error)
+        finally:
+            if self._other is not None:
+                self._other.__exit__(None, None, None)
+
+    def _explain(self, error: BaseException) -> None:
+        """Raise what says in words that memory ran out or that the device fails."""
+        cuda = import_module("cupy").cuda
+        if isinstance(error, cuda.memory.OutOfMemoryError):
+            # The frames that failed hold arrays, for as long as somebody looks at the error.
+            traceback.clear_frames(error.__traceback__)
+            needed = self._needed() if self._needed else 0
+            raise DeviceMemoryError(_memory_message(self._device, needed)) from None
+        if isinstance(error, (cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError)):
+            message = (
+                f"device {self._device!r} must run what it is given; got {error}. If a stream was "
+                "destroyed or an earlier kernel failed, leave the stream or start a new process; "
+                "device='cpu' works without the GPU."
+            )
+            raise DeviceUnavailableError(message) from error
+
+
+def check_memory(device: str, needed: int) -> None:
+    """Raise DeviceMemoryError, before anything starts, if work needs more memory than is free.
+
+    Parameters
+    ----------
+    device : str
+        The current device.
+    needed : int
+        Bytes.
+    """
+    if needed > free_memory():
+        raise DeviceMemoryError(_memory_message(device, needed))
+
+
+def free_memory() -> int:
+    """Return how many bytes CuPy can get on the current device."""
+    cupy = import_module("cupy")
+    pool = cupy.get_default_memory_pool()
+    free = int(cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
+    limit = int(pool.get_limit())
+    return min(free, limit - int(pool.used_bytes())) if limit else free
+
+
+def _memory_message(device: str, needed: int) -> str:
+    free = free_memory()
+    asked = f"{needed / 2**20:,.0f} MiB of memory" if needed else "more memory"
+    return (
+        f"device {device!r} must have {asked} for this; got {free / 2**20:,.0f} MiB free. "
+        "Pass `out=` with an array that exists, label the images of a stack a few at a time, "
+        "free other arrays (`cupy.get_default_memory_pool().free_all_blocks()`), label block by "
+        "block with `label_chunked`, or pass device='cpu'."
+    )
+
+
+CUDA_MEMORY = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack
+
+
+def take(array: Array, name: str = "image") -> Array:
+    """Take anything like an array as one of NumPy or, if a GPU holds it, of CuPy.
+
+    Parameters
+    ----------
+    array : array_like
+        With ``__cuda_array_interface__`` or DLPack, as arrays of PyTorch and JAX have them, it is
+        not copied. Subclasses of ``numpy.ndarray`` are taken as plain arrays, as scikit-image does:
+        the mask of a masked array is ignored.
+    name : str
+        Of the parameter, for errors.
+
+    Returns
+    -------
+    numpy.ndarray or cupy.ndarray
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is a path, or NumPy makes no array of it.
+    DeviceUnavailableError
+        If a GPU holds it and CuPy cannot be used.
+    """
+    if isinstance(array, (str, bytes, os.PathLike)):
+        message = (
+            f"{name} must be an array, not a path; got {shown(array)}. Read it first, as in "
+            "`tifffile.imread(path)`, or call `segment_chunked` or `label_chunked`, which take the "
+            "path of a TIFF or a Zarr."
+        )
+        raise TypeError(message)
+    if type(array) is np.ndarray or is_on_cuda(array):
+        return array
+    if isinstance(array, np.ndarray):
+        return array.view(np.ndarray)
+    if not _held_by_gpu(array):
+        return as_host_array(name, array)
+    reason = find_obstacle()
+    if reason:
+        message = f"an array that a GPU holds needs CuPy; got {type(array).__name__}. {reason}"
+        raise DeviceUnavailableError(message)
+    cupy = import_module("cupy")
+    if hasattr(array, "__dlpack__"):  # tells the two libraries' streams to wait for each other
+        try:
+            return cupy.from_dlpack(array)
+        except (BufferError, TypeError, ValueError, RuntimeError):
+            if not hasattr(array, "__cuda_array_interface__"):
+                raise
+    return cupy.asarray(array)
+
+
+def is_on_cuda(array: Array) -> bool:
+    """Return whether an array is one of CuPy."""
+    cupy = sys.modules.get("cupy")
+    return cupy is not None and isinstance(array, cupy.ndarray)
+
+
+def index_of(array: Array) -> int:
+    """Return the number of the GPU that holds an array of CuPy."""
+    return int(array.device.id)
+
+
+def library(array: Array) -> ModuleType:
+    """Return the library that computes with an array: NumPy or CuPy."""
+    return sys.modules["cupy"] if is_on_cuda(array) else np
+
+
+def filters(array: Array) -> ModuleType:
+    """Return the library of filters for an array: `scipy.ndimage`, or CuPy's twin of it."""
+    return import_module("cupyx.scipy.ndimage" if is_on_cuda(array) else "scipy.ndimage")
+
+
+def place(array: Array, device: str) -> Array:
+    """Bring an array to a device; one that is there is returned as it is.
+
+    Parameters
+    ----------
+    array : numpy.ndarray or cupy.ndarray
+    device : str
+        A device that `resolve` returned and that `using` has made current.
+
+    Raises
+    ------
+    ValueError
+        If the array is on another GPU.
+    """
+    if device == "cpu":
+        return fetch(array)
+    if is_on_cuda(array):
+        if index_of(array) != int(device.partition(":")[2] or 0):
+            message = (
+                f"arrays must be on one device, here {device!r}; got one on GPU "
+                f"{index_of(array)}. Move one of them."
+            )
+            raise ValueError(message)
+        return array
+    return import_module("equilabel.devices.cuda.transfers").upload(array)
+
+
+def fetch(array: Array, out: Array = None) -> Array:
+    """Bring an array to the host.
+
+    Parameters
+    ----------
+    array : numpy.ndarray or cupy.ndarray
+    out : numpy.ndarray, optional
+        Receives it: same shape, any type that can hold it.
+
+    Returns
+    -------
+    numpy.ndarray
+        `array` itself where it is there, and `out` is not given.
+    """
+    if is_on_cuda(array):
+        with array.device:
+            return import_module("equilabel.devices.cuda.transfers").download(array, out)
+    if out is None:
+        return array
+    out[...] = array
+    return out
+
+
+def shares_memory(one: Array, other: Array) -> bool:
+    """Return whether two arrays of one library may overlap."""
+    return bool(library(one).may_share_memory(one, other))
+
+
+def _held_by_gpu(array: Array) -> bool:
+    if hasattr(array, "__dlpack_device__"):
+        return int(array.__dlpack_device__()[0]) in CUDA_MEMORY
+    return hasattr(array, "__cuda_array_interface__")
+
 
 Device = Literal["auto", "cpu", "cuda"] | str
 DIGITS = 10  # of the number of a GPU, fewer

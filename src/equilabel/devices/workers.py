@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .arrays import index_of, is_on_cuda
+from .choosing import free_memory, index_of, is_on_cuda
 from .reports import count_gpus
-from .using import free_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from equilabel.arguments import check_flag
 from equilabel.measuring import make_request
 
-from .checks import NO_OPTIONS, check_apart, columns_of, make_problem, problem_of
-from .execute import solve
 from .graphs import label_graph
 from .measure_components import measure_components
-from .paths import path_of
+from .output import Report
+from .paths import path_of, solve
+from .problem import NO_OPTIONS, check_apart, columns_of, make_problem, problem_of
 from .remembered import label_again
-from .report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,8 +12,7 @@ from equilabel.domains.bonds import Bonds
 from equilabel.domains.graph import Graph
 from equilabel.papers import check_ability, find_method, load_passes, load_recipe
 
-from .output import LARGEST
-from .report import Report, calls_of, passes_of
+from .output import LARGEST, Report, calls_of, passes_of
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray

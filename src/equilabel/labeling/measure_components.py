@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from equilabel.measuring import make_request
 
-from .checks import columns_of, make_problem
-from .execute import solve
+from .paths import solve
+from .problem import columns_of, make_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

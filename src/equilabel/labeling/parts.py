@@ -13,8 +13,8 @@ from equilabel.domains.graph import Graph
 from equilabel.papers import load_passes, load_recipe
 
 from .graphs import label_graph
-from .grids import drop_short_axes, make_grid
 from .output import LARGEST
+from .problem import drop_short_axes, make_grid
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray

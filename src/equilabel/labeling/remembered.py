@@ -10,11 +10,9 @@ from numpy import ndarray
 from equilabel.booleans import normalize_bools
 from equilabel.devices import is_on_cuda, passes, threads
 
-from .checks import check_out
-from .execute import with_number
-from .grids import plain_grid
 from .output import takes_labels
-from .paths import Solution
+from .paths import Solution, with_number
+from .problem import check_out, plain_grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,7 +102,7 @@ def _prepare(image: Array, background: Any, connectivity: int | None, stacked: b
         )
         label_tiles = passes("runs.tiles", "cuda").label_tiles
         return bands or (lambda image, out: label_tiles(image, foreground, hops, stacked, out))
-    prepare = passes("runs.small_images", "cpu").single_call
+    prepare = passes("runs.serial", "cpu").single_call
     label = prepare(pixels.shape, pixels.dtype, foreground, hops, stacked).label
 
     def label_whole(image: HostArray, out: Array) -> tuple[HostArray, int] | None:

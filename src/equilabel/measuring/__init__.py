@@ -8,13 +8,13 @@ from equilabel.arguments import check_flag
 from equilabel.devices import resolve
 
 from .checks import Where, check_columns, check_labels, check_periodic, check_spacing
-from .columns import Columns
 from .counting import count_labels, count_runs, count_sizes
 from .counts import Counts
 from .device_table import DeviceTable, table_of_runs
+from .measurement import Property
 from .parts import compute_table, count_part
+from .plan import Columns
 from .properties import PROPERTIES
-from .property import Property
 from .remembered import table_again
 from .request import Request, make_request
 

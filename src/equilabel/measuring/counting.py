@@ -12,8 +12,7 @@ import numpy as np
 from equilabel.devices import fetch, passes, place, resolve, using
 
 from .checks import check_frames, check_not_negative
-from .counts import Counts, Hulls, Values, find_wide, means_of, sum_wide, upper_words
-from .layout import Layout
+from .counts import Counts, Hulls, Layout, Values, find_wide, means_of, sum_wide, upper_words
 from .measurement import Measurement
 from .moments import weighted_means
 from .unwrapping import Unwrapped
@@ -38,7 +37,7 @@ class Accumulator(Protocol):
     """Counts of every label of an image, and further sums over its pixels."""
 
     labels: NDArray[np.int64]  # (N,), those that occur, ascending
-    table: NDArray[np.int64]  # (N, layout.width), see `equilabel.measuring.layout`
+    table: NDArray[np.int64]  # (N, layout.width), see `equilabel.measuring.counts`
 
     def values(self, values: Array) -> tuple[HostArray, ...]:
         """Return sums, minima and maxima of values; for small integers also sums of squares."""

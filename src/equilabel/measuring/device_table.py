@@ -12,18 +12,17 @@ from equilabel.devices import library, passes, place, using
 
 from .counting import count_labels
 from .counts import Counts, Values, may_be_wide
+from .measurement import ON_HOST
 from .plan import MOMENTS, VALUES, make_plan
 from .properties import PROPERTIES
-from .property import ON_HOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from equilabel.array_types import Array
 
-    from .columns import Columns
-    from .layout import Step
-    from .plan import Plan, RequestFields
+    from .counts import Step
+    from .plan import Columns, Plan, RequestFields
 
 
 # ---- Which columns of a table have a step that the device can apply

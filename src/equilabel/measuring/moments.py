@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .layout import Formula, Step
-from .property import (
+from .counts import Formula, Step
+from .measurement import (
     AREA,
     BOTH,
     DEEP,
@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
-    from .layout import Layout
-    from .measurement import Measurement
-    from .property import Parts
+    from .counts import Layout
+    from .measurement import Measurement, Parts
 
 
 # ---- Formulas of second moments, from exact sums: scikit-image's definitions, with `spacing`

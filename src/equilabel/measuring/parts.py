@@ -10,9 +10,8 @@ import numpy as np
 
 from . import counts as wide
 from .checks import check_intensity, check_labels, check_spacing, check_values, resolve_names
-from .columns import compute_columns
 from .counting import count_labels
-from .plan import make_plan
+from .plan import compute_columns, make_plan
 from .properties import PROPERTIES
 
 if TYPE_CHECKING:

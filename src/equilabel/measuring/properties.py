@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 
-from . import moments, perimeters, sizes
-from .layout import Formula, Step
-from .property import BOTH, GRAY, LENGTH, OURS, PIXEL, POSITION, SHAPE, VALUE, Property
+from . import moments, sizes
+from .counts import Formula, Step
+from .measurement import BOTH, GRAY, LENGTH, OURS, PIXEL, POSITION, SHAPE, VALUE, Property
 
 _gray = partial(Property, group=GRAY, intensity=True, unit=VALUE, needs=("values",))
 
@@ -77,7 +77,7 @@ PROPERTIES: dict[str, Property] = {
     row.name: row
     for row in (
         *sizes.ROWS,
-        *perimeters.ROWS,
+        *sizes.OUTLINE_ROWS,
         *sizes.HULL_ROWS,
         *moments.INERTIA_ROWS,
         *moments.ROWS,

@@ -17,11 +17,9 @@ from .checks import (
     check_spacing,
     check_values,
 )
-from .columns import compute_columns
 from .counting import as_counted, count_labels
 from .device_table import DeviceTable, table_of_labels
-from .fallback import compute_objects
-from .plan import RequestFields, make_plan
+from .plan import RequestFields, compute_columns, compute_objects, make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -30,8 +28,8 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import Array
 
-    from .columns import Columns
     from .counts import Counts
+    from .plan import Columns
 
 
 class Request(RequestFields):

@@ -10,8 +10,7 @@ import numpy as np
 
 from equilabel.devices import fetch, is_on_cuda, library, passes
 
-from .counts import moved, sum_wide
-from .layout import Layout
+from .counts import Layout, moved, sum_wide
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from equilabel.arguments import check_flag
 from equilabel.devices import fetch, place, resolve, take, using
 from equilabel.devices.threads import check, each
 from equilabel.labeling import solve
-from equilabel.labeling.checks import make_problem
+from equilabel.labeling.problem import make_problem
 from equilabel.measuring import check_spacing, make_request
 from equilabel.measuring.measurement import Measurement
 from equilabel.measuring.moments import covariance

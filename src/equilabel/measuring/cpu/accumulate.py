@@ -11,7 +11,7 @@ import numpy as np
 from equilabel.devices import threads
 from equilabel.devices.cpu.bits import ALL, LAST, NONE, ONE, lowest, popcount
 from equilabel.devices.jit import inlined, njit
-from equilabel.measuring.layout import Layout
+from equilabel.measuring.counts import Layout
 from equilabel.runs.cpu.run_table import AXES, advance, locate, row_of
 
 from . import run_counts, value_sums

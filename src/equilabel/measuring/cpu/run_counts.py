@@ -107,7 +107,7 @@ def assign_slots(runs, least, lookup, ids):
     return count
 
 
-# ---- From runs to a table of counts, see `equilabel.measuring.layout`
+# ---- From runs to a table of counts, see `equilabel.measuring.counts`
 # Sums wrap around at 2**64, so that differences of sums are exact where these fit.
 
 

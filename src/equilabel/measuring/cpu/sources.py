@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.measuring.layout import Layout, steps_to
+from equilabel.measuring.counts import Layout, steps_to
 from equilabel.runs.cpu.run_table import AXES
 from equilabel.runs.cpu.serial import is_worth_compiling
 

@@ -1,4 +1,4 @@
-// Counts and values of every label of an image, in the layout of measuring/layout.py. Labels of neighbors are
+// Counts and values of every label of an image, in the layout of measuring/counts.py. Labels of neighbors are
 // compared, one pixel a thread; ballots combine the results into words, and the rest is as with runs.
 // Labels up to `most`, the last row of the table, are counted. Greater ones occur if the size of the table was
 // guessed, or if another stream changes labels meanwhile; the table keeps the greatest of them.

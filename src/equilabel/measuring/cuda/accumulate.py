@@ -8,7 +8,7 @@ import numpy as np
 from equilabel.array_types import Array
 from equilabel.devices.cuda.kernels import Kernel, kernel, launch
 from equilabel.devices.cuda.transfers import download, upload
-from equilabel.measuring.layout import Layout
+from equilabel.measuring.counts import Layout
 
 from .sources import (
     LabelSource,

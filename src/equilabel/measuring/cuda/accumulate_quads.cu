@@ -1,4 +1,4 @@
-// Counts of every label of an image where neighbors are not compared, in the layout of measuring/layout.py;
+// Counts of every label of an image where neighbors are not compared, in the layout of measuring/counts.py;
 // accumulate.cu has the rest. A lane takes four pixels of each row, row after row, and a warp 128 pixels side
 // by side. Pixels of one label that follow each other in a lane are counted in registers.
 

@@ -6,7 +6,7 @@
 constexpr int STEPS = 64;     // columns that a kernel fills
 constexpr int WEIGHTS = 128;  // of all columns that are sums
 
-// Formulas, numbered as in measuring/layout.py.
+// Formulas, numbered as in measuring/counts.py.
 enum {
     LABEL,
     COUNT,

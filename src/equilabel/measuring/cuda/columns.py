@@ -16,7 +16,7 @@ import numpy as np
 from equilabel.array_types import Array
 from equilabel.devices.cuda.kernels import Call, kernel
 from equilabel.devices.cuda.transfers import Pinned
-from equilabel.measuring.layout import WHOLE, Formula, Layout, Step
+from equilabel.measuring.counts import WHOLE, Formula, Layout, Step
 
 from .accumulate import Slots, sums_of_values
 from .sources import AXES, describe

@@ -261,7 +261,7 @@ __device__ inline void write_values(const Values& entry, u8* to)
 }
 
 // ------------------------------------------------------------------------------------------
-// Counts of the pixels of a stretch, and how they are added to the table of measuring/layout.py.
+// Counts of the pixels of a stretch, and how they are added to the table of measuring/counts.py.
 
 // Indices of the counts of an entry, in coordinates relative to the first pixel of a strip. Values come last.
 enum { PIXELS, X, Y, LOW_X, LOW_Y, HIGH_X, HIGH_Y, PAIRS };

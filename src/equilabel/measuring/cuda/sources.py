@@ -10,7 +10,7 @@ import numpy as np
 from equilabel.array_types import Array
 from equilabel.devices.cuda.kernels import Kernel, kernel, launch, start
 from equilabel.devices.cuda.transfers import download
-from equilabel.measuring.layout import Layout
+from equilabel.measuring.counts import Layout
 from equilabel.runs.cuda.passes import RunTable
 
 # ---- The ImageLayout argument of the measuring kernels, see image_layout.cuh, and strips of images

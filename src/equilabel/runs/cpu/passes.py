@@ -12,7 +12,7 @@ from equilabel.devices import threads
 from . import bonds, boundaries, numbering, packing, painting, unions
 from .packing import ABOVE, BELOW, UP_TO, is_whole
 from .run_table import RunTable
-from .small_images import UNSIGNED
+from .serial import UNSIGNED
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
