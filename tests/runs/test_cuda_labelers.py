@@ -9,7 +9,7 @@ import pytest
 cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 
 from equilabel.domains.grid import Foreground
-from equilabel.runs.cuda import bands, labeler
+from equilabel.runs.cuda import bands, jobs
 
 SHAPE = (100, 200)
 

@@ -1,7 +1,316 @@
 // Labels an image of two or three axes in one launch. A block finds the components of a band of whole rows or planes
 // in shared memory; components that touch other bands are united in global memory.
 
-#include "runs/cuda/band_runs.cuh"
+#include "runs/cuda/band_nodes.cuh"
+
+// ---- Reads the pixels of chunks, finds the components of a band, and writes the labels of chunks.
+
+// A chunk of bytes that begins at a multiple of 8, and its foreground.
+template <typename Pixel>
+__device__ inline uint2 read_wide(const Pixel* pixels)
+{
+    return __ldg(reinterpret_cast<const uint2*>(pixels));
+}
+
+template <typename Pixel>
+__device__ inline unsigned test_wide(uint2 eight, const Test<Pixel>& test)
+{
+    if constexpr (sizeof(Pixel) == 1) return test.four(eight.x) >> 28 | test.four(eight.y) >> 28 << 4;
+    return 0;
+}
+
+// Foreground of `count` pixels; `wide` says that they are bytes which can be read at once.
+template <typename Pixel>
+__device__ inline unsigned read_chunk(const Pixel* pixels, int count, int compare, bool wide,
+                                      const Test<Pixel>& test)
+{
+    if (count <= 0) return 0;
+    if (compare == EVERY) return 255 >> (CHUNK - count);
+    if constexpr (sizeof(Pixel) == 1)
+        if (wide) return test_wide(read_wide(pixels), test);
+    unsigned set = 0;
+#pragma unroll
+    for (int j = 0; j < CHUNK; ++j)
+        if (j < count) set |= static_cast<unsigned>(test(pixels[j])) << j;
+    return set;
+}
+
+// Write the labels of a chunk from those of its entries, four at once. With `pairs`, two neighboring threads, whose
+// chunks are in the same row, write eight together.
+__device__ inline void paint_chunk(u4* labels, unsigned set, const unsigned (&label)[ENTRIES], int count,
+                                   bool pairs)
+{
+    u4 value[CHUNK], last = 0;
+    const unsigned heads = heads_of(set);
+#pragma unroll
+    for (int j = 0; j < CHUNK; ++j) {
+        last = heads >> j & 1 ? label[j / 2] : last;
+        value[j] = set >> j & 1 ? last : 0;
+    }
+    if (pairs) {  // whole sectors of 32 bytes at a time
+        const bool odd = threadIdx.x & 1;
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const u4 other = __shfl_xor_sync(ALL, odd ? value[j] : value[4 + j], 1);
+            (odd ? value[j] : value[4 + j]) = other;
+        }
+        if (count <= 0) return;
+        uint4* const fours = reinterpret_cast<uint4*>(labels);
+        __stcs(fours - odd, make_uint4(value[0], value[1], value[2], value[3]));
+        __stcs(fours + 2 - odd, make_uint4(value[4], value[5], value[6], value[7]));
+        return;
+    }
+    if (count <= 0) return;
+    uint4* const fours = reinterpret_cast<uint4*>(labels);
+    __stcs(fours, make_uint4(value[0], value[1], value[2], value[3]));
+    if (count > 4) __stcs(fours + 1, make_uint4(value[4], value[5], value[6], value[7]));
+}
+
+// ------------------------------------------------------------------------------------------
+// Components of one band, in shared memory.
+
+// A thread has a chunk in each of its slots, and a bit of `roots` and `marked` for each entry of these. Neighboring
+// threads have neighboring chunks.
+template <typename Pixel, bool Deep, int Slots>
+struct BandRuns {
+    const Bands& job;
+    const Memory memory;
+    const int number, top, tall;  // of the band; its first row and its rows
+    const int row, at;            // of the chunk in slot 0; beyond all rows if the thread has none
+    unsigned set[Slots], roots = 0, marked = 0;
+    bool late = false;  // whether the queue was too short for some touches
+
+    __device__ BandRuns(const Bands& job, void* shared)
+        : job(job), memory(shared, job, Slots * blockDim.x), number(blockIdx.x), top(number * job.rows),
+          tall(min(job.rows, job.height - top)),
+          row(Slots == 1 || threadIdx.x < job.stride ? threadIdx.x / job.across : job.height),
+          at(threadIdx.x % job.across)
+    {
+    }
+
+    __device__ bool exists() const { return Slots == 1 || threadIdx.x < job.stride; }
+
+    __device__ int row_of(int slot) const { return Slots == 1 ? row : row + slot * job.step; }
+
+    // The chunk in a slot, and its first entry.
+    __device__ int number_of(int slot) const { return Slots == 1 ? threadIdx.x : threadIdx.x + slot * job.stride; }
+
+    __device__ unsigned first_of(int slot) const { return ENTRIES * number_of(slot); }
+
+    __device__ bool in_first_plane(int slot) const { return number > 0 && row_of(slot) < job.lines; }
+
+    __device__ bool in_last_plane(int slot) const
+    {
+        const int row = row_of(slot);
+        return number + 1 < job.bands && row < tall && row >= tall - job.lines;
+    }
+
+    // The first pixel of a chunk, and its number of pixels.
+    __device__ Index begin_of(int row, int at) const
+    {
+        return static_cast<Index>(top + row) * job.width + CHUNK * at;
+    }
+
+    __device__ int count_of(int row, int at) const
+    {
+        return row < tall ? min(CHUNK, job.width - CHUNK * at) : 0;
+    }
+
+    // An edge of the chunk's row, and the chunk together with the row that the edge leads to.
+    __device__ Edge edge_at(int edge, int row) const
+    {
+        const int z = Deep ? row / job.lines : row;
+        return Edge(job, edge, row - z * job.lines, z == 0);
+    }
+
+    __device__ Chunk chunk_at(const Edge& edge, int row) const
+    {
+        const u1* const here = memory.pixels + row * job.across;
+        return Chunk(here, edge.exists ? here - edge.back * job.across : nullptr, at, job.across);
+    }
+
+    // Read the pixels of the band, and of the plane before it.
+    __device__ void read()
+    {
+        const Test<Pixel> test(job.background, job.compare);
+        const Pixel* const image = static_cast<const Pixel*>(job.image);
+        const int plane = number ? job.lines * job.across : 0;
+        int chunk = threadIdx.x;  // of the plane before
+        if (sizeof(Pixel) == 1 && job.wide && job.compare != EVERY) {  // all loads are issued before the first is used
+            uint2 eight[Slots], before = make_uint2(0, 0);
+#pragma unroll
+            for (int slot = 0; slot < Slots; ++slot) {
+                eight[slot] = make_uint2(0, 0);
+                if (row_of(slot) < tall) eight[slot] = read_wide(image + begin_of(row_of(slot), at));
+            }
+            if (chunk < plane)
+                before = read_wide(image + begin_of(chunk / job.across - job.lines, chunk % job.across));
+#pragma unroll
+            for (int slot = 0; slot < Slots; ++slot)
+                set[slot] = row_of(slot) < tall ? test_wide(eight[slot], test) : 0;
+            if (chunk < plane) memory.pixels[chunk - plane] = test_wide(before, test);
+            chunk += blockDim.x;
+        } else {
+#pragma unroll
+            for (int slot = 0; slot < Slots; ++slot)
+                set[slot] = read_chunk(image + begin_of(row_of(slot), at), count_of(row_of(slot), at), job.compare,
+                                       job.wide, test);
+        }
+        for (; chunk < plane; chunk += blockDim.x) {
+            const int y = chunk / job.across, x = chunk - y * job.across;
+            memory.pixels[chunk - plane] = read_chunk(image + begin_of(y - job.lines, x), count_of(0, x),
+                                                      job.compare, job.wide, test);
+        }
+#pragma unroll
+        for (int slot = 0; slot < Slots; ++slot)
+            if (exists()) memory.pixels[number_of(slot)] = set[slot];
+        for (int word = threadIdx.x; word < Slots * blockDim.x / CHUNK; word += blockDim.x) memory.marks[word] = 0;
+        if (threadIdx.x == 0) *memory.queue.count = 0;
+    }
+
+    // Put touches along an edge into the queue, as items that say where they are: all threads then get equally many
+    // to unite.
+    __device__ void put(int slot, int step, unsigned touch)
+    {
+        if (!__any_sync(ALL, touch)) return;
+        unsigned place = memory.queue.reserve(__popc(touch));
+        for (; touch; touch &= touch - 1, ++place) {
+            if (place < memory.queue.room)
+                memory.queue.pairs[place] = item_of(slot, step, touch);
+            else
+                late = true;
+        }
+    }
+
+    __device__ unsigned item_of(int slot, int step, unsigned touch) const
+    {
+        return number_of(slot) << 7 | step << 5 | (__ffs(touch) - 1);
+    }
+
+    // The two entries that touch; entries in the plane before the band are negative.
+    __device__ int2 entries_of(unsigned item) const
+    {
+        const int pixel = item & 7, kind = item >> 3 & 3, step = item >> 5 & 3, chunk = item >> 7;
+        const int back = Deep ? Edge(job, step, 0, false).back : 1, at = pixel + (kind == 2) - (kind == 1);
+        const int other = chunk - back * job.across + (at >> 3);
+        return make_int2(ENTRIES * chunk + entry_at(memory.pixels[chunk], pixel),
+                         ENTRIES * other + entry_at(memory.pixels[other], at & 7));
+    }
+
+    // Call `work` with all touches, or with `before` only those between the first plane and the plane before the band.
+    template <typename Do>
+    __device__ void with_touches(bool before, const Do& work) const
+    {
+#pragma unroll
+        for (int slot = 0; slot < (before && !Deep ? 1 : Slots); ++slot) {
+            const int row = row_of(slot);
+            for (int step = 0; step < (Deep ? 4 : 1); ++step) {
+                if (before && step == 1) continue;
+                const Edge edge = before ? Edge(job, step, row, false) : edge_at(step, row);
+                unsigned touch = 0;
+                if (set[slot] && edge.exists && (!before || in_first_plane(slot)))
+                    touch = touching(chunk_at(edge, row), edge.corners);
+                work(slot, step, touch);
+            }
+        }
+    }
+
+    // Point every entry at an earlier one that it touches, if any; other touches go into the queue.
+    __device__ void adopt_runs()
+    {
+#pragma unroll
+        for (int slot = 0; slot < Slots; ++slot) {
+            if (!__any_sync(ALL, set[slot])) continue;
+            const unsigned first = first_of(slot);
+            const int row = row_of(slot);
+            if (exists())
+                reinterpret_cast<uint4*>(memory.parents)[number_of(slot)] =
+                    make_uint4(first, first + 1, first + 2, first + 3);
+            unsigned orphans = heads_of(set[slot]);
+#pragma unroll
+            for (int step = 0; step < (Deep ? 4 : 1); ++step) {
+                const Edge edge = edge_at(step, row);
+                const Chunk chunk = row < tall ? chunk_at(edge, row) : Chunk();
+                unsigned touch = touching(chunk, edge.corners);
+                if (step < 2) {
+                    const unsigned last = entry_before(chunk, first);
+                    adopt(chunk, last, first - ENTRIES * edge.back * job.across, touch, orphans,
+                          [&](unsigned entry, unsigned parent) { memory.parents[first + entry] = parent; });
+                }
+                put(slot, step, touch);
+            }
+        }
+    }
+
+    // Let all entries climb to their roots, and call `work` with each and its root: all entries of a chunk at once, or
+    // if a thread has several chunks, one entry of each.
+    template <typename Do>
+    __device__ void climb(const Do& work) const
+    {
+        if constexpr (Slots == 1) {
+            const unsigned heads = heads_of(set[0]), first = first_of(0);
+            if (heads == 0) return;
+            const unsigned own[ENTRIES] = {first, first + 1, first + 2, first + 3};
+            unsigned parent[ENTRIES];
+            parents_of_four(memory.parents, first, parent);
+            climb_all(memory.parents, own, parent);
+#pragma unroll
+            for (int j = 0; j < ENTRIES; ++j)
+                if (heads >> 2 * j & 3) work(0, j, parent[j]);
+        } else {
+            unsigned rest[Slots], any = 0;
+#pragma unroll
+            for (int slot = 0; slot < Slots; ++slot) any |= rest[slot] = heads_of(set[slot]);
+            while (any) {
+                unsigned own[Slots], parent[Slots];
+#pragma unroll
+                for (int slot = 0; slot < Slots; ++slot) {
+                    own[slot] = rest[slot] ? first_of(slot) + (__ffs(rest[slot]) - 1) / 2 : NONE;
+                    parent[slot] = rest[slot] ? parent_in(memory.parents, own[slot]) : NONE;
+                }
+                climb_all(memory.parents, own, parent);
+                any = 0;
+#pragma unroll
+                for (int slot = 0; slot < Slots; ++slot) {
+                    if (rest[slot]) work(slot, own[slot] - first_of(slot), parent[slot]);
+                    any |= rest[slot] &= rest[slot] - 1;
+                }
+            }
+        }
+    }
+
+    __device__ void unite_runs()
+    {
+        const auto& queue = memory.queue;
+        const unsigned all = min(*queue.count, queue.room);
+        for (unsigned at = threadIdx.x; at < all; at += blockDim.x) {
+            const int2 pair = entries_of(queue.pairs[at]);
+            queue.pairs[at] = queue.unite_soon(pair.x, pair.y) ? UNITED : pair.x << 16 | pair.y;
+        }
+        if (late)
+            with_touches(false, [&](int slot, int step, unsigned touch) {
+                for (; touch; touch &= touch - 1) {
+                    const int2 pair = entries_of(item_of(slot, step, touch));
+                    unite_entries(memory.parents, pair.x, pair.y);
+                }
+            });
+        late = false;
+        __syncthreads();
+        climb([](int, int, unsigned) {});
+        queue.unite();
+    }
+
+    // Find the entries that are roots, and mark those of border components.
+    __device__ void find_roots()
+    {
+        if (threadIdx.x == 0) *memory.queue.count = 0;
+        climb([&](int slot, int entry, unsigned root) {
+            if (root == first_of(slot) + entry) roots |= 1u << (ENTRIES * slot + entry);
+            if ((in_first_plane(slot) || in_last_plane(slot)) && !(parent_in(memory.marks, root / 32) >> root % 32 & 1))
+                atomicOr(memory.marks + root / 32, 1u << root % 32);
+        });
+    }
+};
 
 // Unites border components of all bands as nodes, labels them, and paints pixels.
 template <typename Pixel, bool Deep, int Slots>

@@ -12,8 +12,7 @@ import cupy
 
 from equilabel.devices.cuda.kernels import handle, kernel
 
-from .jobs import COMPARES, level_bits, pixel_type
-from .labeler import ALIGNED, FAILURES, Labeler, Launch
+from .jobs import ALIGNED, COMPARES, FAILURES, Labeler, Launch, level_bits, pixel_type
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array

@@ -10,8 +10,7 @@ import numpy as np
 
 from . import boundaries
 from .bonds import prepare_bonds
-from .jobs import JOB, Work, prepare
-from .labeler import Count
+from .jobs import JOB, Count, Work, prepare
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array

@@ -4,7 +4,268 @@
 // the union of both rows, half as many or fewer, and only the outer row of a pair touches the pair before or after
 // it. Run tables are still written for each row, because other passes read them so.
 
-#include "runs/cuda/find_tile.cuh"
+#include "devices/cuda/union_find.cuh"
+#include "runs/cuda/pixels.cuh"
+#include "runs/cuda/tile_unions.cuh"
+
+// ---- The first pass: pixels of a tile to bits, and its components in shared memory, row by row.
+
+// Read the words of a thread: foreground, and where runs begin.
+template <typename Tile, typename Pixel>
+__device__ inline void read_tile(const Pixel* image, const Test<Pixel>& test, bool every, bool aligned,
+                                 bool fours, const Plan& plan, const Corner& corner,
+                                 const Lines<Tile>& lines, unsigned (&set)[Tile::Each],
+                                 unsigned (&start)[Tile::Each])
+{
+    constexpr int Words = Tile::Words, Each = Tile::Each;
+    const int word = threadIdx.x % Words;
+    const bool whole = sizeof(Pixel) == 1 && !Tile::Many && aligned && !every &&
+                       corner.y + Tile::Tall <= plan.shape[4] &&
+                       corner.z + Tile::Deep <= plan.shape[3] &&
+                       word_size(plan, corner.segment, Words - 1) == 32;
+    if constexpr (sizeof(Pixel) == 1)
+        if (whole)
+            read_whole<Words>(image + first_pixel(plan, lines[0], corner.segment), plan.columns, test,
+                              set);
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        if (whole) {
+            start[k] = set[k] & ~from_left<Words>(set[k]);
+            continue;
+        }
+        const Index begin = first_pixel(plan, lines[k], corner.segment) + 32 * word;
+        const int count = lines.inside(k) ? word_size(plan, corner.segment, word) : 0;
+        unsigned joined = 0;
+        if constexpr (Tile::Many) {
+            if constexpr (sizeof(Pixel) == 1) {
+                read_byte_values<Words>(image, plan.rows * plan.columns, begin, count, test, set[k], joined);
+            } else if (fours) {
+                read_quads<Words>(image, begin, count, test.value, set[k], joined);
+            } else {
+                set[k] = read_words(image, plan.rows * plan.columns, begin, count, test);
+                joined = joined_words(image, begin, count, word == 0);
+            }
+        } else {
+            set[k] = read_words(image, plan.rows * plan.columns, begin, count, test);
+        }
+        if (every) set[k] = count ? ALL >> (32 - count) : 0;
+        if (!Tile::Many) joined = from_left<Words>(set[k]);
+        start[k] = set[k] & ~joined;
+    }
+}
+
+// Shared memory of a tile. `corner`, `totals` and what `read_back` returns are here to save registers: a thread
+// has 40 or 48, and what does not fit is spilled to local memory, which takes cache from the passes that follow.
+template <typename Tile>
+struct TileMemory {
+    unsigned parents[Tile::Rows * Tile::Pitch];
+    unsigned words[THREADS * Tile::Each], starts[Tile::Many ? THREADS * Tile::Each : 1];
+    u2 firsts[THREADS * Tile::Each];  // runs of the row before a word
+    u2 totals[Tile::Rows];            // runs of a row
+    Corner corner;
+};
+
+// The words of a thread: foreground, where runs begin, and the number of runs of the row before them.
+template <typename Tile>
+struct Rows {
+    unsigned set[Tile::Each], start[Tile::Each], run[Tile::Each];
+};
+
+// Read the words of a thread again from shared memory, which saves registers; for foreground of one value. All
+// threads of a warp call this.
+template <typename Tile>
+__device__ inline void read_back(const TileMemory<Tile>& memory, Rows<Tile>& rows)
+{
+    constexpr int Words = Tile::Words;
+    const int here = threadIdx.x / Words * Tile::Each * Words + threadIdx.x % Words;
+#pragma unroll
+    for (int k = 0; k < Tile::Each; ++k) {
+        rows.set[k] = memory.words[here + k * Words];
+        rows.start[k] = rows.set[k] & ~from_left<Words>(rows.set[k]);
+        rows.run[k] = memory.firsts[here + k * Words];
+    }
+}
+
+// Find the components of a tile whose words are in shared memory, after a barrier. Writes what `find_tile` writes.
+template <typename Pixel, typename Id, typename Tile>
+__device__ __forceinline__ void
+find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, const Rows<Tile>& rows,
+             TileMemory<Tile>& memory)
+{
+    const Plan& plan = job.plan;
+    const Pixel* const __restrict__ image = static_cast<const Pixel*>(job.image);
+    constexpr int Words = Tile::Words, Each = Tile::Each, Pitch = Tile::Pitch;
+    constexpr bool Many = Tile::Many;
+    unsigned(&parents)[Tile::Rows * Pitch] = memory.parents;
+    unsigned(&words)[THREADS * Each] = memory.words;
+    unsigned(&starts)[Many ? THREADS * Each : 1] = memory.starts;
+    u2(&firsts)[THREADS * Each] = memory.firsts;
+    const unsigned(&set)[Each] = rows.set, (&start)[Each] = rows.start;
+    const unsigned(&run)[Each] = rows.run;
+    const int thread = threadIdx.x, row = thread / Words * Each, word = thread % Words;
+    const int here = row * Words + word;
+
+    const auto touching_at = [&](int k, int edge, bool exists, unsigned other, unsigned& other_start,
+                                 unsigned known) {
+        const int there = here + (plan.dz[edge] * Tile::Tall + plan.dy[edge] + k) * Words;
+        if constexpr (Many) {
+            other_start = exists ? starts[there] : 0;
+            return touching<Words>(image, first_pixel(plan, lines[k], corner.segment) + 32 * word,
+                                   -plan.back[edge] * plan.columns, set[k], start[k], other, other_start,
+                                   plan.diagonal[edge]);
+        }
+        other_start = other & ~from_left<Words>(other);
+        if (edge == 0) return touching<Words>(set[k], start[k], other, other_start, plan.diagonal[0]);
+        return touching<Words>(set[k], other, plan.diagonal[edge], known);
+    };
+    // The row above comes first: it gives most runs their parents without a race. If the row above belongs to the
+    // same thread, its runs have parents already, and these are used.
+    Touch above[Each];
+    unsigned above_start;
+    // If only faces connect layers, a run that touches no run in the row above gets its parent from the layer above.
+    // The touches with that layer that are left to unite are in `over`.
+    const bool faces = Tile::Deep > 1 && !Many && !plan.diagonal[1];
+    unsigned over[Each];
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        const bool exists = (row + k) % Tile::Tall > 0 && plan.inner > 0;
+        const int there = here + (k - 1) * Words;
+        unsigned start_there = 0;
+        above[k] = touching_at(k, 0, exists, exists ? words[there] : 0, start_there, 0);
+        if (k == 0) above_start = start_there;
+        if (k > 0) __syncwarp();
+        const unsigned alone = adopt(above[k], start[k], (row + k) * Pitch, run[k], start_there,
+                                     (row + k - 1) * Pitch, exists ? firsts[there] : 0, k > 0, parents);
+        if (!faces) continue;
+        const int mine = here + k * Words, layer = mine - Tile::Tall * Words;
+        const unsigned other = row / Tile::Tall ? words[layer] : 0;
+        const unsigned known = other && exists ? set[k] & words[there] & words[layer - Words] : 0;
+        over[k] = adopt_alone(touching<Words>(set[k], other, false, known & other).straight, alone, start[k],
+                              (row + k) * Pitch, run[k], other & ~from_left<Words>(other),
+                              (row + k - Tile::Tall) * Pitch, other ? firsts[layer] : 0, parents);
+    }
+    __syncthreads();
+    if constexpr (!Many && Each == 2) {
+        unite_straight<Words, Pitch>(above[0].straight, above[1].straight, start, run, row, above_start,
+                                     start[0], firsts + (here - Words), row - 1, parents);
+        above[0].straight = above[1].straight = 0;
+    }
+#pragma unroll
+    for (int k = 0; k < Each; ++k)
+        if (above[k].straight | above[k].left | above[k].right)
+            unite_touching(above[k], start[k], (row + k) * Pitch, run[k],
+                                 k ? start[k - 1] : above_start, (row + k - 1) * Pitch,
+                                 firsts[here + (k - 1) * Words], parents);
+    // In tiles that span two axes, the rows of the layer above.
+    for (int edge = 1; Tile::Deep > 1 && edge < plan.inner; ++edge) {
+        const int dz = plan.dz[edge], dy = plan.dy[edge];
+        Touch touch[Each];
+        unsigned other_start[Each];
+#pragma unroll
+        for (int k = 0; k < Each; ++k) {
+            const int z = row / Tile::Tall, y = row % Tile::Tall + k;
+            const bool exists = z + dz >= 0 && y + dy >= 0 && y + dy < Tile::Tall;
+            const int mine = here + k * Words, there = mine + (dz * Tile::Tall + dy) * Words;
+            const unsigned other = exists ? words[there] : 0;
+            // Rows (z, y) and (z - 1, x): with x = y, the fourth side of a square is redundant where (z, y - 1)
+            // and (z - 1, y - 1) are set too. With x = y +- 1, the edge is redundant where (z, x) or (z - 1, y)
+            // is set. Each rule relies on smaller y or fewer steps, so the argument is not circular.
+            unsigned known = 0;
+            if (!Many && exists && dy == 0 && y)
+                known = set[k] & other & words[mine - Words] & words[there - Words];
+            if (!Many && exists && dy) known = words[mine + dy * Words] | words[mine - Tile::Tall * Words];
+            if (faces) {
+                other_start[k] = other & ~from_left<Words>(other);
+                touch[k] = {over[k], 0, 0};
+                continue;
+            }
+            touch[k] = touching_at(k, edge, exists, other, other_start[k], known);
+        }
+        const int away = dz * Tile::Tall + dy;
+        if constexpr (!Many && Each == 2) {
+            unite_straight<Words, Pitch>(touch[0].straight, touch[1].straight, start, run, row,
+                                         other_start[0], other_start[1], firsts + (here + away * Words),
+                                         row + away, parents);
+            touch[0].straight = touch[1].straight = 0;
+        }
+#pragma unroll
+        for (int k = 0; k < Each; ++k)
+            if (touch[k].straight | touch[k].left | touch[k].right)
+                unite_touching(touch[k], start[k], (row + k) * Pitch, run[k], other_start[k],
+                               (row + k + away) * Pitch, firsts[here + (k + away) * Words], parents);
+    }
+    __syncthreads();
+
+    const Corner again = memory.corner;
+    unsigned total[Each];
+#pragma unroll
+    for (int k = 0; k < Each; ++k) total[k] = memory.totals[row + k];
+    write_nodes<Id, Tile>(job, again, Lines<Tile>(plan, again), parents, row, word, start, run, total);
+}
+
+// Read a tile, and write its `bits` (and `begins` of images of several values). Clears `states` for the pass that
+// numbers. All threads of the block call this; a barrier is needed before they read what others wrote.
+template <typename Pixel, typename Tile>
+__device__ __forceinline__ void
+read_rows(const Job& job, const unsigned tile, const Corner& corner, const Lines<Tile>& lines,
+          Rows<Tile>& rows, TileMemory<Tile>& memory)
+{
+    const Plan& plan = job.plan;
+    const Test<Pixel> test(job.background, job.compare);
+    constexpr int Words = Tile::Words, Each = Tile::Each;
+    constexpr bool Many = Tile::Many;
+    const int thread = threadIdx.x, row = thread / Words * Each, word = thread % Words;
+    const int here = row * Words + word;
+    if (thread == 0) memory.corner = corner;
+    const Index state = static_cast<Index>(tile) * THREADS + thread;
+    if (state <= job.blocks) job.states[state] = 0;
+    read_tile<Tile>(static_cast<const Pixel*>(job.image), test, job.compare == EVERY, job.aligned,
+                    job.fours, plan, corner, lines, rows.set, rows.start);
+    unsigned total[Each];
+    runs_before<Words>(rows.start, rows.run, total);
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        const Index place = (lines[k] * plan.segments + corner.segment) * Words + word;
+        if (lines.inside(k)) {
+            job.bits[place] = rows.set[k];
+            if (Many) job.begins[place] = rows.start[k];
+        }
+        memory.words[here + k * Words] = rows.set[k];
+        if (Many) memory.starts[here + k * Words] = rows.start[k];
+        memory.firsts[here + k * Words] = rows.run[k];
+        if (word == 0) memory.totals[row + k] = total[k];
+    }
+}
+
+// Wait for all threads; if the tile has no foreground, write that it has no runs, and return true.
+template <typename Tile>
+__device__ inline bool is_empty(const Job& job, const Corner& corner, const Lines<Tile>& lines,
+                                const Rows<Tile>& rows)
+{
+    unsigned some = 0;
+#pragma unroll
+    for (int k = 0; k < Tile::Each; ++k) some |= rows.set[k];
+    if (__syncthreads_or(some)) return false;
+#pragma unroll
+    for (int k = 0; k < Tile::Each; ++k)
+        if (lines.inside(k) && threadIdx.x % Tile::Words == 0)
+            job.counts[lines[k] * job.plan.segments + corner.segment] = 0;
+    return true;
+}
+
+// One block per tile. Writes `bits` (and `begins` of images of several values), the numbers of runs and nodes of each
+// segment (`counts`: 16 bits each), the nodes as their own parents, and the node of every run.
+// Clears `states` for the pass that numbers.
+template <typename Pixel, typename Id, typename Tile>
+__device__ __forceinline__ void
+find_tile(const Job& job, const unsigned tile, TileMemory<Tile>& memory)
+{
+    const Corner corner = corner_of<Tile>(job.plan, tile);
+    const Lines<Tile> lines(job.plan, corner);
+    Rows<Tile> rows;
+    read_rows<Pixel>(job, tile, corner, lines, rows, memory);
+    if (!is_empty(job, corner, lines, rows)) find_by_rows<Pixel, Id>(job, corner, lines, rows, memory);
+}
 
 // Shared memory of a tile that is processed in pairs of rows.
 template <typename Tile>

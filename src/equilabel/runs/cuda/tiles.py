@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import cupy
 import numpy as np
 
-from .jobs import prepare
-from .labeler import FAILURES, Count, can_receive
+from .jobs import FAILURES, Count, can_receive, prepare
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array

@@ -51,7 +51,7 @@ class Tiling:
     segments: int  # of all rows
     seams: int  # places where two segments of a row meet
     groups: int  # segments with edges that leave their tile
-    joiners: int  # threads of a block that unites tiles, as in join_tiles.cuh
+    joiners: int  # threads of a block that unites tiles, as in tile_borders.cu
     seam_blocks: int  # such blocks, with a thread for each seam
     row_blocks: int  # such blocks, with a thread for each word of a group
 
