@@ -65,7 +65,7 @@ def driver(monkeypatch):
         alloc=alloc,
         get_current_stream=lambda: SimpleNamespace(ptr=0),
     )
-    for module in (bands, labeler):
+    for module in (bands, jobs):
         monkeypatch.setattr(module, "cupy", SimpleNamespace(cuda=cuda, ndarray=array))
     monkeypatch.setattr(bands, "kernel", lambda *_: SimpleNamespace(ptr=7))
     bands.prepare_bands.cache_clear()
