@@ -20,11 +20,10 @@ import cupy
 import numpy as np
 
 from equilabel import label, measure_components, regionprops_table, samples
-from equilabel.devices import passes as passes_of
 from equilabel.domains.grid import Foreground, Grid
 from equilabel.measuring.counts import Layout
 from equilabel.measuring.cuda.sources import LabelSource, RunSource
-from equilabel.papers import load_recipe
+from equilabel.papers import load_passes, load_recipe
 from equilabel.runs.cuda import passes as runs
 from harness import store
 from label_cuda import (
@@ -229,7 +228,7 @@ def occupation_rows(module: Any) -> list[dict[str, Any]]:
     """Re-run Kalentev's Table 2: size and perimeter over labeling alone, by occupation."""
     wait = module.get_function("wait_kernel")
     rows = []
-    kernels = passes_of("kalentev", "cuda")
+    kernels = load_passes("kalentev", "cuda")
     recipe = load_recipe("kalentev")
     for percent in (20, 40, 50, 60, 70, 80, 90, 99):
         pixels = cupy.asarray(samples.percolation((2048, 2048), percent / 100))

@@ -17,7 +17,7 @@ import pytest
 
 from batches import picture, posix, record, summary, tiff
 from clusters import cluster
-from equilabel.cli import clustered, detached, main, one, running
+from equilabel.cli import clusters, main, one, running
 from equilabel.cli.options import Options, RefusedError
 from equilabel.cli.records import Provenance, provenance
 
@@ -102,7 +102,7 @@ def label(folder, address, *paths, stop=lambda: False, options=None):
         for number, path in enumerate(paths)
     ]
     options = options or Options()
-    found = clustered.label_on_cluster(
+    found = clusters.label_on_cluster(
         *(jobs, options, provenance(options)),
         **{"address": address, "limit": None, "stop": stop, "begin": lambda: None, "tell": print},
     )
@@ -189,7 +189,7 @@ def test_options_that_suit_no_image_are_refused(folder, address):
 
 
 def test_machines_that_do_not_see_the_files_are_named(folder, address, monkeypatch, capsys):
-    monkeypatch.setattr(clustered, "MARK", "of another folder of the same name")
+    monkeypatch.setattr(clusters, "MARK", "of another folder of the same name")
     assert main(["batch", "in", "--out", "out", "--scheduler", address]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "workers of --scheduler must see images and --out under the same paths" in said
@@ -198,16 +198,16 @@ def test_machines_that_do_not_see_the_files_are_named(folder, address, monkeypat
 
 
 def test_what_a_machine_lacks_is_said(folder, monkeypatch):
-    (folder / detached.MARK).write_text("x")
+    (folder / clusters.MARK).write_text("x")
     options = Options()
-    run = detached.Assignment(options, provenance(options), folder, folder, "x", 1)
-    assert detached.examine(run, Path("in/1.tif")) == ""
-    assert "got no" in detached.examine(run, Path("in/9.tif"))
-    assert "got no" in detached.examine(replace(run, mark="y"), Path("in/1.tif"))
+    run = clusters.Assignment(options, provenance(options), folder, folder, "x", 1)
+    assert clusters.examine(run, Path("in/1.tif")) == ""
+    assert "got no" in clusters.examine(run, Path("in/9.tif"))
+    assert "got no" in clusters.examine(replace(run, mark="y"), Path("in/1.tif"))
     other = Provenance(run.provenance.parameters, {**run.provenance.versions, "numpy": "1.0"})
-    assert "where it was 1.0" in detached.examine(replace(run, provenance=other), Path("in/1.tif"))
-    monkeypatch.setattr(detached, "os", SimpleNamespace(name="nt"))
-    assert "got Windows" in detached.examine(run, Path("in/1.tif"))
+    assert "where it was 1.0" in clusters.examine(replace(run, provenance=other), Path("in/1.tif"))
+    monkeypatch.setattr(clusters, "os", SimpleNamespace(name="nt"))
+    assert "got Windows" in clusters.examine(run, Path("in/1.tif"))
 
 
 def test_addresses_that_lead_nowhere_are_refused(folder, monkeypatch, capsys):
@@ -223,13 +223,13 @@ def test_addresses_that_lead_nowhere_are_refused(folder, monkeypatch, capsys):
 
 
 def test_processes_end_with_the_machine_that_started_them(folder):
-    (folder / detached.MARK).write_text("x")
+    (folder / clusters.MARK).write_text("x")
     options = Options()
-    run = detached.Assignment(options, provenance(options), folder, folder, "x", 1)
+    run = clusters.Assignment(options, provenance(options), folder, folder, "x", 1)
     code = (
-        "import pickle, sys; from equilabel.cli import detached; "
+        "import pickle, sys; from equilabel.cli import clusters; "
         "run = pickle.loads(bytes.fromhex(sys.argv[1])); "
-        "print(detached.DetachedWorker(run).process._child.pid, flush=True); input()"
+        "print(clusters.DetachedWorker(run).process._child.pid, flush=True); input()"
     )
     words = [sys.executable, "-c", code, pickle.dumps(run).hex()]
     with subprocess.Popen(words, stdin=-1, stdout=-1, text=True) as parent:

@@ -18,7 +18,7 @@ from batches import (
     tiff,
     without_privileges,
 )
-from equilabel.cli import claim, main, one, running
+from equilabel.cli import folder, main, one, running
 from equilabel.cli.options import Options
 from equilabel.cli.records import provenance
 from equilabel.storage import files
@@ -133,7 +133,7 @@ def test_folders_made_for_a_run_that_is_refused_go_again(here):
 @posix
 def test_two_runs_in_one_folder_are_refused(here, capsys):
     tiff("a.tif")
-    with claim.claimed(Path("out")) as place:
+    with folder.claimed(Path("out")) as place:
         (place / "work").mkdir()
         assert "another run uses" in refused(capsys, "batch", "a.tif", "--out", "out")
         assert (place / "work").is_dir()
@@ -149,10 +149,10 @@ def test_a_claim_whose_file_was_removed_meanwhile_is_none(here, monkeypatch):
 
     removed, real = [], files.lock
     monkeypatch.setattr(files, "lock", lock)
-    with claim.claimed(Path("out")):
+    with folder.claimed(Path("out")):
         assert removed
-        with pytest.raises(claim.RefusedError, match="another run uses"):
-            claim.claimed(Path("out")).__enter__()
+        with pytest.raises(folder.RefusedError, match="another run uses"):
+            folder.claimed(Path("out")).__enter__()
 
 
 WAY = [".unfinished/claim", ".unfinished", ".equilabel", "run.json"]
@@ -200,9 +200,9 @@ def test_what_stands_in_the_way_is_not_followed_or_waited_for(here, capsys, kind
 
 
 def test_every_run_has_a_place_of_its_own(here):
-    with claim.claimed(Path("out")) as first:
+    with folder.claimed(Path("out")) as first:
         pass
-    with claim.claimed(Path("out")) as second:
+    with folder.claimed(Path("out")) as second:
         assert first != second
 
 

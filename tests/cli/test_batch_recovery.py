@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from batches import SOURCE, label_here, names, picture, posix, refused, results, summary, tiff
-from equilabel.cli import claim, main, running
+from equilabel.cli import folder, main, running
 from equilabel.cli.folder import RECORD
 
 BATCH = ("batch", "in", "--out", "out")
@@ -39,7 +39,7 @@ def kill(here, monkeypatch):
         left, begun = iter(range(moves)), []
 
         def move(path, final):
-            here, there = (claim.UNFINISHED in Path(one).parts for one in (path, final))
+            here, there = (folder.UNFINISHED in Path(one).parts for one in (path, final))
             if here != there and next(left, None) is None:  # Zarr writes its files by renames, too
                 raise Killed
             os.replace(path, final)  # noqa: PTH105 - what it stands in for
@@ -52,7 +52,7 @@ def kill(here, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(Path, "replace", move)
             patch.setattr(running, "label_all", label_and_note)
-            patch.setattr(claim.shutil, "rmtree", lambda *_, **__: None)
+            patch.setattr(folder.shutil, "rmtree", lambda *_, **__: None)
             with pytest.raises(Killed):
                 main([*BATCH, *words])
         return begun
@@ -180,10 +180,10 @@ def test_links_among_unfinished_work_are_not_followed(kill):
 NOTING = """
 import os, sys, time
 from pathlib import Path
-from equilabel.cli import folder, main, worker
+from equilabel.cli import folder, main, workers
 from equilabel.storage import files
 
-label, flush = worker.label_one, folder.flush_file
+label, flush = workers.label_one, folder.flush_file
 
 def label_and_note(job, options, provenance):
     record = label(job, options, provenance) if job.resume and done(job) else None
@@ -203,7 +203,7 @@ def flush_slowly(path):
     time.sleep(0.05)
     flush(path)
 
-worker.label_one, files.flush_file = label_and_note, flush_slowly
+workers.label_one, files.flush_file = label_and_note, flush_slowly
 folder.flush_file = flush_slowly
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -9,7 +9,7 @@ import pytest
 
 from batches import label_here, names, results, summary, tiff
 from equilabel.cli import main, running
-from equilabel.cli.settling import Settling
+from equilabel.cli.workers import Settling
 from equilabel.storage.files import passing_names, replacing
 
 BATCH = ("batch", "in", "--out", "out")

@@ -12,7 +12,7 @@ import pytest
 
 import light_worker
 from batches import SOURCE, names, picture, posix, results, start, summary, tiff
-from equilabel.cli import main, one, running, worker, workers
+from equilabel.cli import main, one, running, workers
 from equilabel.cli.options import Options, RefusedError
 from equilabel.cli.records import provenance
 
@@ -71,7 +71,7 @@ def _no_pause(monkeypatch):
 @pytest.fixture
 def light(tmp_path, monkeypatch):
     """Work without images; returns a function that gives workers paths to label."""
-    monkeypatch.setattr(worker, "serve", light_worker.serve)
+    monkeypatch.setattr(workers, "serve", light_worker.serve)
     return lambda *paths, **keywords: label_with(tmp_path, *paths, **keywords)
 
 
@@ -137,13 +137,13 @@ def test_a_worker_that_ends_does_not_take_the_image_after_it_along(light, fatal)
 
 @pytest.mark.parametrize(("quick", "ahead"), [(60, True), (0, False)])
 def test_a_worker_of_quick_images_is_sent_the_next_one_ahead(light, monkeypatch, quick, ahead):
-    give, sent = worker.Worker.give, []
+    give, sent = workers.Worker.give, []
 
     def watch(self, job):
         sent.append(self.job is not None)
         give(self, job)
 
-    monkeypatch.setattr(worker.Worker, "give", watch)
+    monkeypatch.setattr(workers.Worker, "give", watch)
     monkeypatch.setattr(workers, "QUICK", quick)
     found = light(*["a.tif"] * 8, count=2)
     assert sorted(found) == list(range(8))
@@ -185,7 +185,7 @@ def test_workers_that_never_start_are_told_before_work(light):
 
 
 def test_a_worker_that_hangs_while_starting_is_not_waited_for_for_ever(light, monkeypatch):
-    monkeypatch.setattr(worker, "START", 0.3)
+    monkeypatch.setattr(workers, "START", 0.3)
     monkeypatch.setattr(workers, "STARTS", 1)
     with pytest.raises(
         RefusedError, match=r"got 1 failures, the last: no answer in 0.3 s of a process that"
@@ -318,7 +318,7 @@ def test_a_second_attempt_is_told(tmp_path):
 
 def test_the_causes_of_an_end_are_told_apart():
     said = {
-        worker.explain_end(how, 5) for how in (worker.TIME, "out of memory", "SIGKILL", "SIGBUS")
+        workers.explain_end(how, 5) for how in (workers.TIME, "out of memory", "SIGKILL", "SIGBUS")
     }
     assert len(said) == 4
 
@@ -327,8 +327,8 @@ def test_the_causes_of_an_end_are_told_apart():
 def test_semaphores_of_killed_workers_are_removed_without_a_word(tmp_path):
     code = (
         "from multiprocessing import resource_tracker\n"
-        "from equilabel.cli import worker\n"
-        "worker._start_tracker()\n"
+        "from equilabel.cli import workers\n"
+        "workers._start_tracker()\n"
         "resource_tracker.register('/equilabel-test-none', 'semaphore')\n"
     )
     env = {**os.environ, "PYTHONPATH": str(SOURCE)}
@@ -340,6 +340,6 @@ def test_windows_starts_workers_without_a_process_for_semaphores(monkeypatch):
     def fail():
         raise ModuleNotFoundError("_posixsubprocess")  # noqa: EM101 - as Python on Windows
 
-    monkeypatch.setattr(worker.resource_tracker, "ensure_running", fail)
-    monkeypatch.setattr(worker, "os", SimpleNamespace(name="nt"))
-    worker._start_tracker()
+    monkeypatch.setattr(workers.resource_tracker, "ensure_running", fail)
+    monkeypatch.setattr(workers, "os", SimpleNamespace(name="nt"))
+    workers._start_tracker()

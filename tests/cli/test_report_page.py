@@ -14,11 +14,11 @@ from PIL import Image
 
 from batches import names, ome_zarr, picture, posix, record, refused, sizes, tiff
 from equilabel.cli import main, one, progress
-from equilabel.cli.forecast import drawing, forecast
 from equilabel.cli.options import Options
-from equilabel.cli.pace import Pace
+from equilabel.cli.progress import Pace
 from equilabel.cli.records import Record, provenance
 from equilabel.cli.report import thumbnails
+from equilabel.cli.trial import drawing, forecast
 from equilabel.storage.axes import Header
 from equilabel.storage.images import read_header
 

@@ -13,7 +13,7 @@ import pytest
 
 from batches import picture, tiff
 from equilabel import segment
-from equilabel.cli import main, single, streams, worker
+from equilabel.cli import main, single, streams, workers
 from equilabel.cli.options import Options
 from equilabel.cli.records import provenance
 from equilabel.devices import cache, compiling, jit, threads
@@ -171,13 +171,13 @@ def test_a_worker_says_so_before_its_answer(monkeypatch):
         def recv(self):
             raise EOFError
 
-    monkeypatch.setattr(worker, "check", lambda _: "" if fresh()(21) == 42 else "wrong")
-    monkeypatch.setattr(worker, "_follow", lambda: None)
-    monkeypatch.setattr(worker.signals, "ignore", lambda: None)
+    monkeypatch.setattr(workers, "check", lambda _: "" if fresh()(21) == 42 else "wrong")
+    monkeypatch.setattr(workers, "_follow", lambda: None)
+    monkeypatch.setattr(workers.signals, "ignore", lambda: None)
     sent = Connection()
-    worker.serve(sent, Options(), provenance(Options()), 1)
+    workers.serve(sent, Options(), provenance(Options()), 1)
     assert sent == ["compiling, first time only: 1 function", "", ""]
-    assert [type(each) for each in sent] == [worker.News, worker.News, str]
+    assert [type(each) for each in sent] == [workers.News, workers.News, str]
 
 
 # ------------------------------------------------------------- tiny images first

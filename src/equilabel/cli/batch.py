@@ -5,18 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .claim import claimed
-from .clustered import check_scheduler
-from .folder import refuse_losses
-from .formats import check_formats
-from .inputs import find, find_pairs, refuse_clashes
+from .chunk_choices import check_formats
+from .clusters import check_scheduler
+from .folder import claimed, refuse_losses
+from .inputs import find, find_pairs, find_stacks, refuse_clashes
 from .names import expanded
 from .options import RefusedError
 from .records import provenance
 from .rehearsal import rehearse
 from .resume import count_others, refuse_difference
 from .running import Batch
-from .stacks import find_stacks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Decide which images are labeled in chunks, and refuse options that do not work in chunks."""
+"""Check that the libraries for the requested file formats are installed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from equilabel.storage.images import TIFF
 from equilabel.storage.memory import readable
 from equilabel.storage.ome_zarr import is_zarr
 
-from .forecast import forecast
 from .inputs import FILE, kind_of
 from .names import quoted
-from .options import RefusedError
+from .options import OME_ZARR, RefusedError
+from .trial import forecast
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -127,5 +127,21 @@ def check_choices(options: Options, choices: Choices) -> None:
         message = (
             f"{choices.why} needs zarr and Dask; got none installed. Install them with "
             "`pip install equilabel[dask]`."
+        )
+        raise RefusedError(message)
+
+
+def check_formats(options: Options) -> None:
+    """Raise RefusedError if tables or labels cannot be written in their formats."""
+    if options.format == "parquet" and find_spec("pyarrow") is None:
+        message = (
+            "--format parquet needs pyarrow; got none installed. Install it with "
+            "`pip install pyarrow`, or pass --format csv."
+        )
+        raise RefusedError(message)
+    if options.labels_format == OME_ZARR and find_spec("zarr") is None:
+        message = (
+            "--labels-format ome-zarr needs zarr; got none installed. Install it with "
+            "`pip install zarr`, or pass --labels-format tiff."
         )
         raise RefusedError(message)

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from equilabel.storage.files import folder_for
 from equilabel.storage.ome_zarr import find_image, is_zarr
 
-from .block_progress import BlockProgress
-from .chunk_axes import find_axes
+from .axes import find_axes
 from .chunk_choices import TAKEN, check_choices
-from .columns import column_units, summarize
 from .errors import explain, name_options, one_line
 from .names import expanded, printable, quoted, stem
 from .options import OME_ZARR, RefusedError
-from .progress import describe
+from .progress import BlockProgress, describe
 from .records import Record, describe_result, provenance, write_record
-from .results import describe_objects
+from .results import column_units, describe_objects, summarize
 from .signals import Interrupted
 from .streams import complain, say
 
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 
     from equilabel import Segmentation
 
-    from .chunk_axes import Axes
+    from .axes import Axes
     from .chunk_choices import Choices
     from .options import Options
 

@@ -14,12 +14,11 @@ from equilabel.storage.errors import refuse_without_room
 from equilabel.storage.memory import free, readable
 from equilabel.storage.ome_zarr import find_image, is_zarr
 
-from .chunk_axes import find_axes
+from .axes import find_axes
 from .chunk_choices import TAKEN, Choices, check_choices
-from .forecast import drawing, forecast, of_block
 from .options import OME_ZARR, RefusedError
 from .results import Made, write_results
-from .trial import try_axes
+from .trial import drawing, forecast, of_block, try_axes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from equilabel.chunked.viewing import LazyImage
     from equilabel.storage.axes import Header
 
-    from .chunk_axes import Axes
+    from .axes import Axes
     from .options import Options
     from .records import Record
 

@@ -9,11 +9,9 @@ import numpy as np
 
 from equilabel import label, measure
 
-from .columns import PIXEL, column_units, summarize, summarize_frames
-from .notes import notes_of_file, notes_on_spacing
-from .pixelsize import known_axes
+from .axes import known_axes, notes_of_file, notes_on_spacing
 from .records import describe_result
-from .sizes import count_sizes
+from .results import PIXEL, column_units, count_sizes, summarize, summarize_frames
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +20,8 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
     from equilabel.storage.axes import TiffImage
 
+    from .axes import KnownAxes
     from .options import Options
-    from .pixelsize import KnownAxes
     from .records import Record
 
 

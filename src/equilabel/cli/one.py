@@ -14,14 +14,13 @@ from equilabel.descriptions import describe_values
 from equilabel.storage.errors import is_shortage
 from equilabel.storage.files import passing_names
 
+from .axes import known_axes, notes_of_file, notes_on_spacing
 from .errors import MEMORY, explain, name_options, one_line
 from .folder import RECORD
-from .forecast import is_in_blocks, refuse_too_large
 from .names import printable
-from .notes import notes_of_file, notes_on_spacing
-from .pixelsize import known_axes
 from .records import Record, write_record
 from .resume import checksum_of_image, find_kept, parts_of
+from .trial import is_in_blocks, refuse_too_large
 
 if TYPE_CHECKING:
     import os
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
 
     from equilabel.storage.axes import Header, TiffImage
 
+    from .axes import KnownAxes
     from .options import Options
-    from .pixelsize import KnownAxes
     from .records import Provenance
 
 FOR_USERS = (UserWarning, RuntimeWarning)  # other warnings are for developers

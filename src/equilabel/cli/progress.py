@@ -6,21 +6,73 @@ import os
 import sys
 from collections import Counter
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO, cast
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import equilabel
+from equilabel.descriptions import STAGES
 
 from .names import printable
-from .pace import Pace
 from .records import REPORT, RUN, SUMMARY
 from .streams import Steady, fleeting, say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+    from typing import Self, TextIO
 
     from .options import Options
     from .records import Facts, Record
+
+
+class Pace:
+    """Rate, failures and remaining time of a run of `total` images; `clock` returns seconds.
+
+    Skipped images take almost no time and do not count for the rate.
+    """
+
+    def __init__(self, total: int, clock: Callable[[], float] = monotonic) -> None:
+        self.total, self.clock = total, clock
+        self.begun, self.count, self.worked, self.failed = clock(), 0, 0, 0
+
+    def add(self, record: Record) -> None:
+        """Count a finished image."""
+        self.count += 1
+        self.worked += record.status != "skipped"
+        self.failed += record.status == "failed"
+
+    def words(self) -> list[str]:
+        """Describe the rate of finished images, the failures, and the time that is left.
+
+        >>> from equilabel.cli.records import Record
+        >>> times = iter([0.0, 30.0])
+        >>> pace = Pace(61, lambda: next(times))
+        >>> pace.add(Record("a.tif", "a", "failed"))
+        >>> pace.words()
+        ['2 images/min', '1 failed', '30 min left']
+        """
+        seconds = self.clock() - self.begun
+        found = []
+        if self.worked and seconds > 0:
+            rate = self.worked / seconds
+            found += [f"{rate:.3g} images/s" if rate >= 1 else f"{60 * rate:.3g} images/min"]
+        if self.failed:
+            found += [f"{self.failed} failed"]
+        if self.worked and self.count < self.total:
+            found += [f"{_spoken((self.total - self.count) * seconds / self.worked)} left"]
+        return found
+
+
+def _spoken(seconds: float) -> str:
+    """Return a time with its unit.
+
+    >>> _spoken(40), _spoken(300), _spoken(7200)
+    ('40 s', '5 min', '2.0 h')
+    """
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds <= 5400 else f"{seconds / 3600:.1f} h"
+
 
 MOST_NOTES = 5  # printed at the end; the summary has all
 EVERY = 60.0  # seconds between lines about the progress of a run without a bar
@@ -226,3 +278,64 @@ def images(count: int) -> str:
 
 def _objects(record: Record) -> str:
     return f"{record.objects} object{'s' * (record.objects != 1)}"
+
+
+PAUSE = 10  # seconds between two lines about a stage if the output is not a terminal
+
+
+class BlockProgress:
+    """Show the number of finished blocks: as bars on a terminal, otherwise as a line now and then.
+
+    `stage` is the current stage ("" before the first); `done` and `total` count its blocks.
+    """
+
+    def __init__(self) -> None:
+        self.stage, self.done, self.total = "", 0, 0
+        self._told = 0.0
+        self._bars: Any = None
+        self._task: Any = None
+        if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+            self._bars = _bars()
+
+    def __enter__(self) -> Self:
+        """Start to draw."""
+        if self._bars is not None:
+            self._bars.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Stop drawing; the bars stay on the screen."""
+        if self._bars is not None:
+            self._bars.stop()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Show how many blocks of a stage are done."""
+        new = stage != self.stage or done < self.done
+        self.stage, self.done, self.total = stage, done, total
+        if self._bars is not None:
+            if new:
+                self._task = self._bars.add_task(STAGES.get(stage, stage), total=total)
+            self._bars.update(self._task, completed=done)
+            return
+        if new or monotonic() - self._told > PAUSE:
+            say(f"  {STAGES.get(stage, stage)}: {done} of {total}")
+            self._told = monotonic()
+
+    def __str__(self) -> str:
+        """Describe the current stage."""
+        return f"stage '{STAGES.get(self.stage, self.stage)}', {self.done} of {self.total}"
+
+
+def _bars() -> Any:
+    from rich import progress
+    from rich.console import Console
+
+    return progress.Progress(
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn("left"),
+        progress.TimeRemainingColumn(),
+        console=Console(highlight=False, file=cast("TextIO", Steady())),
+    )

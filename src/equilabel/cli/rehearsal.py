@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from equilabel.storage.memory import free, readable
 
 from .errors import explain
-from .forecast import forecast, is_in_blocks
 from .names import printable
 from .one import examine
 from .options import RefusedError
@@ -16,7 +15,7 @@ from .progress import images
 from .records import provenance
 from .resume import find_earlier, find_finished
 from .streams import say
-from .trial import check, try_axes
+from .trial import check, forecast, is_in_blocks, try_axes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

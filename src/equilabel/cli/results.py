@@ -1,29 +1,158 @@
-"""Write the results of a labeled image, describe them in its record, and sum up all records."""
+"""Results of an image: units and sums of columns, sizes, and the files that are written."""
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
+from functools import cache
+from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from equilabel import PROPERTIES, regionprops_table
+from equilabel.quantities import derived_unit
 from equilabel.storage.table import write_table
 
-from .columns import PIXEL, column_units, summarize, summarize_frames
 from .options import OME_ZARR
 from .records import describe_result
-from .sizes import count_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
     from pathlib import Path
 
+    import pandas as pd
+
     from equilabel import Segmentation
+    from equilabel.array_types import HostArray
 
     from .options import Options
-    from .records import Facts, Record
+    from .records import Facts, Record, Sizes
+
+PIXEL = "px"  # unit of lengths if the pixel size is unknown
+INTENSITY = re.compile(r"intensity_mean(-\d+)?")
+TOTALED = ("area", "volume", "num_pixels")
+
+
+def column_units(columns: Iterable[Hashable], rank: int, unit: str) -> dict[str, str]:
+    """Return the units of columns by name; columns without a unit are left out.
+
+    `rank` is the number of spatial axes, `unit` the unit of lengths.
+
+    >>> column_units(["label", "area", "centroid-0", "orientation"], 2, "µm")
+    {'area': 'µm²', 'centroid-0': 'µm', 'orientation': 'rad'}
+    """
+    units = ((name, _unit(name, rank, unit)) for name in map(str, columns))
+    return {name: word for name, word in units if word}
+
+
+@cache
+def _unit(column: str, rank: int, unit: str) -> str:
+    name, *numbers = column.split("-")
+    kind = PROPERTIES[name].unit if name in PROPERTIES else ""
+    return derived_unit(kind, rank, unit, numbers)
+
+
+def lengths(record: Record) -> str:
+    """Return the unit of lengths in the table of an image; "" if unknown."""
+    return record.unit if record.spacing else PIXEL
+
+
+def summarize(table: Mapping[str, HostArray] | pd.DataFrame) -> dict[str, float | None]:
+    """Return mean sizes, total sizes and mean intensities of the objects in a table.
+
+    Means give each object the same weight; they are None if there are no values.
+
+    >>> summarize({"label": np.array([1, 2]), "area": np.array([4.0, 6.0])})
+    {'area_mean': 5.0, 'area_total': 10.0}
+    """
+    found: dict[str, float | None] = {}
+    columns: Any = table
+    for name in columns:
+        total = name in TOTALED
+        if not (total or INTENSITY.fullmatch(str(name))):
+            continue
+        values = np.asarray(columns[name])
+        if total:
+            found[f"{name}_mean"] = _mean(values)
+            found[f"{name}_total"] = _finite(values.sum())
+        else:
+            found[str(name)] = _mean(values)
+    return found
+
+
+def summarize_frames(table: pd.DataFrame, labels: Any) -> Iterator[dict[str, Any]]:
+    """Yield the number, the count of objects and the result of `summarize` for each frame.
+
+    `labels` may be a Zarr array; it is read frame by frame, and only if the table has no column
+    "frame".
+    """
+    if "frame" in table:
+        frames = table["frame"].to_numpy()
+    else:
+        each = (np.asarray(labels[number]) for number in range(labels.shape[0]))
+        counts = [len(regionprops_table(frame, properties=("label",))["label"]) for frame in each]
+        frames = np.repeat(np.arange(len(counts)), counts)
+    order = np.argsort(frames, kind="stable")  # labels made elsewhere may have any order
+    table = table.iloc[order]
+    edges = np.searchsorted(frames[order], np.arange(labels.shape[0] + 1))
+    for number, (start, end) in enumerate(pairwise(edges)):
+        part = table.iloc[start:end]
+        yield {"frame": number, "objects": len(part), **summarize(part)}
+
+
+def _mean(values: HostArray) -> float | None:
+    values = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+    return _finite(values.mean()) if values.size else None
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+BINS = 4  # bins in which a size doubles
+COLUMNS = ("volume", "area", "num_pixels")
+
+
+def count_sizes(table: Mapping[str, HostArray] | pd.DataFrame, units: Mapping[str, str]) -> Sizes:
+    """Count the objects of a table by size, so that counts of several images can be added.
+
+    The result has ``of``, the first of `COLUMNS` in the table; its ``unit``; and ``counts``, the
+    number of objects from ``2 ** (k / BINS)`` to ``2 ** ((k + 1) / BINS)`` by k as text. It is
+    empty if the table has no such column.
+
+    >>> count_sizes({"area": np.array([1.0, 4.0, 4.1])}, {"area": "µm²"})
+    {'of': 'area', 'unit': 'µm²', 'counts': {'0': 1, '8': 2}}
+    """
+    name = next((each for each in COLUMNS if each in table), "")
+    if not name:
+        return {}
+    values = np.asarray(table[name], float)
+    values = values[np.isfinite(values) & (values > 0)]
+    numbers, counts = np.unique(np.floor(np.log2(values) * BINS).astype(int), return_counts=True)
+    pairs = zip(numbers.tolist(), counts.tolist(), strict=True)
+    return {
+        "of": name,
+        "unit": units.get(name, ""),
+        "counts": {str(number): count for number, count in pairs},
+    }
+
+
+def add_sizes(found: Iterable[Sizes]) -> dict[tuple[str, str], dict[int, int]]:
+    """Add the counts of images whose sizes have the same name and unit.
+
+    >>> each = {"of": "area", "unit": "µm²", "counts": {"8": 2}}
+    >>> add_sizes([each, {}, each])
+    {('area', 'µm²'): {8: 4}}
+    """
+    added: dict[tuple[str, str], dict[int, int]] = {}
+    for each in found:
+        for number, count in each.get("counts", {}).items():
+            known = added.setdefault((each["of"], each["unit"]), {})
+            known[int(number)] = known.get(int(number), 0) + int(count)
+    return added
 
 
 class Made(NamedTuple):

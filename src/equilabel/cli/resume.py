@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from equilabel.storage.files import is_folder, sha256
 
-from .claim import UNFINISHED
-from .folder import RECORD
+from .folder import RECORD, UNFINISHED
 from .names import printable, quoted
 from .options import LABELS, RefusedError
 from .records import (

@@ -18,22 +18,19 @@ from equilabel.storage.files import flush_folder
 from equilabel.storage.table import Part, merge_tables
 
 from . import progress
-from .claim import clear_others
-from .clustered import label_on_cluster
-from .columns import lengths
+from .clusters import label_on_cluster
 from .errors import explain
-from .folder import Flushes, settle
+from .folder import Flushes, clear_others, settle
 from .names import printable
 from .one import Job
 from .options import RefusedError
 from .records import OBJECTS, OF_RUN, REPORT, RUN, STATE, SUMMARY, Record, write_run
 from .report import read_thumbnails, write_report
-from .results import write_summary
+from .results import lengths, write_summary
 from .resume import count_others, find_earlier, find_finished, find_kept_at_once
-from .settling import Settling
 from .signals import collecting
 from .streams import complain, say
-from .workers import label_all
+from .workers import Settling, label_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,18 +13,16 @@ from typing import TYPE_CHECKING
 from equilabel.devices import compiling
 from equilabel.storage.files import flush_folder
 
-from .chunk_choices import refuse_own, why_chunked
+from .chunk_choices import check_formats, refuse_own, why_chunked
 from .errors import explain
 from .folder import RECORD, give_name, is_obstacle, put_away
-from .formats import check_formats
-from .inputs import FILE, FOLDER, NOTHING, kind_of
+from .inputs import FILE, FOLDER, NOTHING, kind_of, name_of, refuse_among
 from .names import expanded, printable, quoted, stem
 from .one import Job, label_one
 from .options import RefusedError
 from .progress import describe, say_machine
 from .records import provenance, read_record
 from .resume import holds
-from .stacks import name_of, refuse_among
 from .streams import Waiting, complain, say
 from .trial import check
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equilabel.cli.progress import images
-from equilabel.cli.sizes import add_sizes
+from equilabel.cli.results import add_sizes
 from equilabel.storage.files import replacing
 
 from .histogram import histogram

@@ -6,7 +6,7 @@ import math
 from html import escape
 from typing import TYPE_CHECKING
 
-from equilabel.cli.sizes import BINS
+from equilabel.cli.results import BINS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,7 +21,6 @@ from equilabel.devices.cuda.kernels import (
 from .tiling import Tiling, arrange
 
 if TYPE_CHECKING:
-
     from equilabel.array_types import Array
     from equilabel.domains.grid import Foreground
 
