@@ -1,7 +1,7 @@
 # make demo    label the sample images and say where the results are
 # make test    lint, types and tests; with EVERYTHING=yes, as in continuous integration, also types on
-#              other systems, kernels (compiled for GPUs, with bounds checked, in plain Python), long
-#              tests, the speed of the plugin, and whether tests run 92 % of the lines
+#              other systems, kernels (compiled for GPUs, with bounds checked, in plain Python), the
+#              plugin in a real viewer, long tests, and whether tests run 92 % of the lines
 # make test-arm  labels, kernels, teams and tables on an emulated ARM64
 # make gui     the tests of the napari plugin alone, in a real viewer
 # make screenshots  the pictures of the plugin for the documentation
@@ -54,8 +54,8 @@ demo: $(VENV)/package
 # kernels and of the plugin run beside the others, which use all cores and so come last; but for those
 # of the speed of the plugin, which `make gui` runs, too.
 test:
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(VENV)/dev $(VENV)/screen style $(if $(EVERYTHING),types,types-linux)
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(if $(EVERYTHING),compiled bounds plain) viewer unit
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(VENV)/dev $(if $(EVERYTHING),$(VENV)/screen) style $(if $(EVERYTHING),types,types-linux)
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(if $(EVERYTHING),compiled bounds plain viewer) unit
 	$(if $(EVERYTHING),$(MAKE) --no-print-directory speed coverage)
 
 lint: style types
