@@ -50,9 +50,9 @@ demo: $(VENV)/package
 	$(BIN)/equilabel batch $(filter-out $(CALIBRATED), $(wildcard sample_data/*.tif)) --out $(OUT)/pixels --overwrite \
 	    --threshold li --sigma 0.5px --min-size 4
 
-# Types are checked while the rest is installed. Tests wait for disks, screens and one another: those of
-# kernels and of the plugin run beside the others, which use all cores and so come last; but for those
-# of the speed of the plugin, which `make gui` runs, too.
+# Types are checked while the rest is installed. Tests wait for disks, screens and one another: in
+# continuous integration those of kernels and of the plugin run beside the others, which use all cores
+# and so come last; then those of the speed of the plugin.
 test:
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(VENV)/dev $(if $(EVERYTHING),$(VENV)/screen) style $(if $(EVERYTHING),types,types-linux)
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(if $(EVERYTHING),compiled bounds plain viewer) unit
