@@ -15,7 +15,6 @@ PACKAGE = Path(equilabel.__file__).parent
 LEVELS = {
     "array_types": -2,
     "arguments": -1,
-    "booleans": -1,
     "options": -1,
     "descriptions": 0,
     "forecast": 0,

@@ -9,7 +9,7 @@ import pytest
 from equilabel import PROPERTIES
 from equilabel.measuring.counts import Layout
 from equilabel.measuring.measurement import ON_HOST
-from equilabel.measuring.plan import MOMENTS, VALUES
+from equilabel.measuring.properties import MOMENTS, VALUES
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")

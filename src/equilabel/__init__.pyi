@@ -15,12 +15,12 @@ from .measuring import PROPERTIES as PROPERTIES
 from .measuring import regionprops_table as regionprops_table
 from .papers.table import METHODS as METHODS
 from .segmentation import segment as segment
-from .segmentation.background import subtract_background as subtract_background
 from .segmentation.binarization import binarize as binarize
+from .segmentation.filters import smooth as smooth
+from .segmentation.filters import subtract_background as subtract_background
 from .segmentation.measure import measure as measure
 from .segmentation.result import Segmentation as Segmentation
 from .segmentation.selection import filter_objects as filter_objects
-from .segmentation.smoothing import smooth as smooth
 from .segmentation.splitting import split_touching as split_touching
 from .segmentation.stages import default_properties as default_properties
 from .segmentation.tracking import link_frames as link_frames

@@ -210,3 +210,22 @@ def as_host_array(name: str, values: Any) -> Array:
     except (TypeError, ValueError) as error:  # e.g. lists of different lengths
         message = f"{name} must be an array, or what NumPy can make one of; got {shown(values)}."
         raise type(error)(message) from None
+
+
+# ---- Arrays of bool whose bytes are neither 0 nor 1, such as views of other arrays
+
+
+def normalize_bools(array: Array) -> Array:
+    """Return an array of bool whose bytes are 0 or 1; other types are returned unchanged.
+
+    NumPy treats every nonzero byte as True, and Pillow stores 255 for white, but kernels that add
+    or compare bytes need 1. A NumPy array that is already normalized is returned as it is. On a
+    GPU, bools are always copied, because checking them first would wait for the GPU.
+    """
+    if array.dtype != np.bool_:
+        return array
+    found = array.view(np.uint8)
+    if isinstance(array, np.ndarray):
+        return array if int(found.max(initial=0)) <= 1 else found != 0
+    with array.device:
+        return found != 0

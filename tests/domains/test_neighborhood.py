@@ -6,7 +6,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from equilabel.domains.neighborhood import block_edges, blocks, half, offsets
+from equilabel.domains.grid import block_edges, blocks, half, offsets
 
 KINDS = [(ndim, hops) for ndim in range(1, 7) for hops in range(1, ndim + 1)]
 STACKS = [(ndim, hops) for ndim in range(2, 7) for hops in range(1, ndim)]

@@ -316,7 +316,7 @@ def test_masks_and_thresholds_are_those_of_the_cpu(cupy, threshold, dark):
 
 @pytest.mark.parametrize("stacked", [False, True])
 def test_smoothing_is_that_of_the_cpu(cupy, stacked):
-    from equilabel.segmentation.smoothing import smooth
+    from equilabel.segmentation.filters import smooth
 
     for image in pictures():
         if image.ndim == 2 and image.dtype != np.float16:

@@ -12,7 +12,7 @@ from equilabel import (
     label,
     measure_components,
 )
-from equilabel.labeling.parts import planes_of_part
+from equilabel.labeling.output import planes_of_part
 
 NEEDED = 24 * 2**30  # bytes
 SHAPES = [(46_400, 46_400), (2_064, 1_008, 1_056)]

@@ -12,8 +12,7 @@ from scipy import ndimage
 from skimage import measure
 
 from equilabel import METHODS, label
-from equilabel.domains.grid import Foreground, Grid
-from equilabel.domains.neighborhood import offsets
+from equilabel.domains.grid import Foreground, Grid, offsets
 from equilabel.labeling.output import Output
 from equilabel.runs.cpu import passes as runs
 from equilabel.runs.cpu import run_table

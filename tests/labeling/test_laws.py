@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from equilabel import METHODS, label, regionprops_table
 from equilabel.devices import threads as pool
 from equilabel.devices.cpu import union_find
-from equilabel.domains.neighborhood import offsets
+from equilabel.domains.grid import offsets
 from equilabel.measuring import PROPERTIES, compute_table, count_part
 from references import GRID_METHODS, label_pixel_graph, same_partition
 from strategies import DTYPES, LAYOUTS, images, label_images, questions

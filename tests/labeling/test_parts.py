@@ -6,7 +6,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from equilabel import label
-from equilabel.labeling.parts import is_cut, label_in_parts
+from equilabel.labeling.output import is_cut
+from equilabel.labeling.parts import label_in_parts
 from equilabel.labeling.problem import make_problem
 from equilabel.samples import percolation, spiral
 

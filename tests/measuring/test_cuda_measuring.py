@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from equilabel import PROPERTIES, label, measure_components, regionprops_table, segment
-from equilabel.measuring.checks import PropertyUnknownError
+from equilabel.measuring.properties import PropertyUnknownError
 from equilabel.samples import blobs, nuclei_mask, percolation, voronoi
 from references import GRID_METHODS
 from strategies import noise

@@ -14,7 +14,7 @@ from equilabel.measuring.counts import (
     Layout,
     Step,
 )
-from equilabel.measuring.cuda import columns, sources, tabler
+from equilabel.measuring.cuda import columns, sources
 from kernels import signatures
 
 STEPS = (Step(Formula.LABEL), Step(Formula.TOUCHES))
@@ -98,13 +98,13 @@ def driver(monkeypatch):
         Event=lambda **_: SimpleNamespace(record=lambda: None, synchronize=synchronize),
     )
     made = SimpleNamespace(cuda=cuda, ndarray=lambda shape, dtype, at: (shape, str(dtype), at.ptr))
-    for module in (kernels, tabler, columns, transfers):
+    for module in (kernels, columns, transfers):
         monkeypatch.setattr(module, "cupy", made)
     monkeypatch.setattr(columns, "kernel", kernel)
     monkeypatch.setattr(sources, "kernel", kernel)
     monkeypatch.setattr(columns, "_recent", {})
     monkeypatch.setattr(columns, "FIRST_GUESS", (9000,))
-    monkeypatch.setattr(tabler, "zeros", tabler.Zeros())
+    monkeypatch.setattr(columns, "zeros", columns.Zeros())
     return seen
 
 
@@ -114,7 +114,7 @@ def prepare(labels, gray=None, most=10**6, on_host=False, **kinds):
     layout = Layout(axes=2, **kinds)
     names = "label", "touches_border"
     spec = columns.TableSpec(layout, formulas, gray, "kind", most, on_host)
-    return tabler.Tabler(labels, spec, names)
+    return columns.Tabler(labels, spec, names)
 
 
 @pytest.mark.parametrize("kinds", [{}, {"pairs": "all"}])
@@ -202,7 +202,7 @@ def test_a_tabler_declines_what_it_was_not_made_for(driver):
     values = array((40, 256), "u1")
     values.flags.c_contiguous = False
     assert prepare(labels, "u1")(labels, values) is None
-    driver.error = tabler.FAILURES[1](700)
+    driver.error = columns.FAILURES[1](700)
     assert measure(labels) is None
     driver.error = None
     assert measure(labels) is not None

@@ -8,7 +8,7 @@ from test_cuda_measuring import same
 
 from equilabel import label, regionprops_table
 from equilabel.measuring import remembered
-from equilabel.measuring.checks import IntensityMissingError, PropertyUndefinedError
+from equilabel.measuring.properties import IntensityMissingError, PropertyUndefinedError
 from equilabel.samples import blobs, percolation
 from resets import check_reset
 

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 from equilabel import PROPERTIES, label
-from equilabel.measuring import device_table, make_request, request
+from equilabel.measuring import make_request, request
 from equilabel.measuring.counting import count_labels
 from equilabel.measuring.counts import Formula, Layout
 from equilabel.measuring.measurement import ON_HOST, SHAPE, Property
-from equilabel.measuring.plan import MOMENTS, Plan
+from equilabel.measuring.properties import MOMENTS, Plan
 from equilabel.samples import blobs, nuclei_mask, percolation
 
 pytest.importorskip("cupy", reason="launchers import CuPy")
@@ -222,20 +222,18 @@ def device(formulas, monkeypatch):
             found = self.found
             return found.labels, found.table, found.values and found.values[:4]
 
-    def count_apart(labels, values, plan):
+    def count_apart(labels, values, plan, **options):
         seen.apart.append([name for name, _ in plan.columns])
-        return count_labels(labels, values, plan)
+        return count_labels(labels, values, plan, **options)
 
     source = SimpleNamespace(guessed=lambda labels, rows: labels)
     loaded = SimpleNamespace(
         LabelSource=source, ROOM=4, Columns=Columns, TableSpec=columns.TableSpec, pack=columns.pack
     )
-    for module in (device_table, request):
-        monkeypatch.setattr(module, "using", lambda device: nullcontext())
-    monkeypatch.setattr(device_table, "passes", lambda name, device: loaded)
-    monkeypatch.setattr(device_table, "place", lambda array, device: array)
-    monkeypatch.setattr(device_table, "library", lambda array: np)
-    monkeypatch.setattr(device_table, "count_labels", count_apart)
+    monkeypatch.setattr(request, "using", lambda device: nullcontext())
+    monkeypatch.setattr(request, "passes", lambda name, device: loaded)
+    monkeypatch.setattr(request, "library", lambda array: np)
+    monkeypatch.setattr(request, "count_labels", count_apart)
     monkeypatch.setattr(request, "resolve", lambda device, array: "cuda:0")
     monkeypatch.setattr(request, "place", lambda array, device: array.view(OnDevice))
     added = Property(
@@ -267,7 +265,7 @@ TABLES = {
     "both": (["image", "pixels_twice", "euler_number"], 1, None),
     "moments": (["label", "moments_hu", "intensity_mean"], 2, ["moments_hu"]),
     "medians": (["area", "intensity_median", "label"], 2, ["intensity_median"]),
-    "none has steps": (["pixels_twice", "moments_hu"], None, None),
+    "none has steps": (["pixels_twice", "moments_hu"], None, ["pixels_twice", "moments_hu"]),
 }  # fmt: skip
 
 

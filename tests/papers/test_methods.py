@@ -17,7 +17,7 @@ from skimage import measure
 from equilabel import label
 from equilabel.devices.cpu import union_find
 from equilabel.domains.contract import Method, Option
-from equilabel.domains.neighborhood import offsets, pad
+from equilabel.domains.grid import offsets, pad
 from equilabel.papers import check_ability, find_method, load_passes, load_recipe
 from equilabel.papers.kalentev2011 import cpu as kalentev
 from equilabel.papers.komura2016 import cpu as komura

@@ -13,7 +13,7 @@ from scipy import ndimage
 from skimage import filters
 
 from equilabel.quantities import without_blur_warnings
-from equilabel.segmentation.smoothing import smooth
+from equilabel.segmentation.filters import smooth
 
 NAN, INF = np.nan, np.inf
 

@@ -14,7 +14,7 @@ from equilabel.cli import main
 from equilabel.devices import threads
 from equilabel.samples import movie
 from equilabel.segmentation import morphology as mask_morphology
-from equilabel.segmentation.background import subtract_background
+from equilabel.segmentation.filters import subtract_background
 from equilabel.segmentation.morphology import close_mask, open_mask
 from equilabel.storage.table import read_table
 

@@ -548,7 +548,7 @@ def test_one_threshold_serves_a_whole_stack():
 
 def test_smoothing_comes_before_the_threshold():
     image = two_classes("u1")
-    from equilabel.segmentation.smoothing import smooth
+    from equilabel.segmentation.filters import smooth
 
     known = {"sigma": "3um", "spacing": (2.0, 1.5), "unit": "um"}
     expected = smooth(image, **known)

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from equilabel.arguments import check_flag, check_text, shown
-from equilabel.booleans import normalize_bools
-from equilabel.segmentation.background import subtract_background
+from equilabel.arguments import check_flag, check_text, normalize_bools, shown
 from equilabel.segmentation.binarization import comparable
 from equilabel.segmentation.checks import check_channel
-from equilabel.segmentation.smoothing import NARROWEST, gaussian
+from equilabel.segmentation.filters import NARROWEST, gaussian, subtract_background
 from equilabel.storage.ome_zarr import ZarrImage, find_image
 
 from .sources import Gray

@@ -16,9 +16,8 @@ from equilabel.arguments import (
     check_whole,
     shown,
 )
-from equilabel.measuring.checks import resolve_names
-from equilabel.measuring.properties import PROPERTIES
-from equilabel.segmentation.smoothing import as_pixels
+from equilabel.measuring.properties import PROPERTIES, resolve_names
+from equilabel.segmentation.filters import as_pixels
 from equilabel.storage.files import refuse_url
 
 from .blocks import large_sides

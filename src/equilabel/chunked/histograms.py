@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.segmentation.smoothing import extremes
+from equilabel.segmentation.filters import extremes
 from equilabel.segmentation.thresholds import (
     CRITERIA,
     count_floats,

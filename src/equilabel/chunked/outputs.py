@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel.devices import LANES, current_event, index_of, is_on_cuda, room_on_gpus
-from equilabel.domains import neighborhood
+from equilabel.domains import grid
 
 from .zarr_parts import read_part, write_part
 
@@ -73,7 +73,7 @@ def _row_starts(
     shape: tuple[int, ...], part: tuple[slice, ...], along: int = -1
 ) -> NDArray[np.int64]:
     """Return the flat index in an array of each row of a part; rows are those along an axis."""
-    strides = neighborhood.strides(shape)
+    strides = grid.strides(shape)
     offsets = [np.arange(one.start, one.stop) * k for one, k in zip(part, strides, strict=True)]
     offsets[along] = offsets[along][:1]
     starts: NDArray[np.int64] = reduce(np.add.outer, offsets).reshape(-1)
@@ -252,7 +252,7 @@ class BlockRuns:
             runs = runs._replace(parents=runs.parents.astype(numbers.dtype))
         renumber(runs.parents, np.zeros(1, np.int64), self.used, numbers)
         along = self._row_axis
-        if neighborhood.strides(out.shape)[along] > 1:  # its rows are not rows of the image
+        if grid.strides(out.shape)[along] > 1:  # its rows are not rows of the image
             out[part] = replace(self, runs=runs).labels()
             return
         starts = _row_starts(out.shape, part, along)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from equilabel.arguments import check_flags
 from equilabel.measuring import check_spacing
-from equilabel.measuring.plan import compute_columns
+from equilabel.measuring.properties import compute_columns
 from equilabel.segmentation.binarization import widths_of_block
 from equilabel.segmentation.checks import (
     check_block,
@@ -22,8 +22,8 @@ from equilabel.segmentation.checks import (
     refuse_colors,
     reject_unused,
 )
+from equilabel.segmentation.filters import check_axes, widths_in_pixels
 from equilabel.segmentation.result import Segmentation
-from equilabel.segmentation.smoothing import check_axes, widths_in_pixels
 from equilabel.segmentation.stages import default_properties, make_table, radii_in_pixels
 from equilabel.storage.files import replacing
 

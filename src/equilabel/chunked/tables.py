@@ -9,7 +9,7 @@ import numpy as np
 
 from equilabel.measuring import Counts, count_part
 from equilabel.measuring.counts import Layout, Values
-from equilabel.measuring.plan import make_plan
+from equilabel.measuring.properties import make_plan
 from equilabel.segmentation.selection import select_components
 
 from .merging import FACES
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equilabel.array_types import HostArray
-    from equilabel.measuring.plan import Plan
+    from equilabel.measuring.properties import Plan
 
     from .blocks import Blocks
     from .checkpoints import Saved

@@ -17,10 +17,10 @@ from equilabel.devices import (
     send_block,
     stage_block,
 )
-from equilabel.domains import neighborhood
+from equilabel.domains import grid
 from equilabel.labeling import solve
 from equilabel.measuring import Request
-from equilabel.measuring.plan import make_plan
+from equilabel.measuring.properties import make_plan
 
 from .checkpoints import Faces, Part, checksum
 from .merging import FACES, cut_faces, number_components, pairs_across
@@ -162,7 +162,7 @@ def _in_image(
     from equilabel.devices.cpu.renumbering import place_in_image
 
     found = np.empty(len(flat), np.int64)
-    place_in_image(flat, np.array(sides, np.int64), origin, neighborhood.strides(shape), found)
+    place_in_image(flat, np.array(sides, np.int64), origin, grid.strides(shape), found)
     return found
 
 
@@ -175,11 +175,11 @@ def _turned_firsts(
     found, first = np.unique(turned, return_index=True)
     places = np.stack(np.unravel_index(first[found > 0], turned.shape), axis=1)
     places[:, [-3, -2]] = places[:, [-2, -3]]
-    flat = places @ neighborhood.strides(labels.shape)
+    flat = places @ grid.strides(labels.shape)
     places += origin
     places[:, [-3, -2]] = places[:, [-2, -3]]
     sides = (*shape[:-3], shape[-2], shape[-3], shape[-1])
-    return places @ neighborhood.strides(sides), flat
+    return places @ grid.strides(sides), flat
 
 
 def compare_blocks(setup: Setup, some: Sequence[int]) -> list[tuple[int, int, NDArray[np.int64]]]:

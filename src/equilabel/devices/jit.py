@@ -71,7 +71,7 @@ SETTINGS = ("OPT", "BOUNDSCHECK", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_
 # All that goes into compiled code, below the package: kernels, and constants that they take.
 STAMPED = (
     *("*/cpu/*.py", "papers/*/cpu.py", "measuring/counts.py", "papers/meshes/__init__.py"),
-    *("devices/jit.py", "domains/neighborhood.py"),
+    *("devices/jit.py", "domains/grid.py"),
 )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from equilabel.arguments import as_host_array, check_flag, check_sequence, check_whole
 
-from . import neighborhood
+from . import grid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,7 +97,7 @@ class Bonds:
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """Distance of flat indices along each step, except around boundaries, (K,)."""
-        return self.steps @ neighborhood.strides(self.shape)
+        return self.steps @ grid.strides(self.shape)
 
     @cached_property
     def arrays(self) -> tuple[Array, Array, Array]:
@@ -114,7 +114,7 @@ class Bonds:
         k = check_whole("k", k, 0, len(self.steps) - 1)
         found = np.zeros(self.shape, np.int64)
         outside = np.zeros(self.shape, np.bool_)
-        strides = neighborhood.strides(self.shape).tolist()
+        strides = grid.strides(self.shape).tolist()
         for axis, (side, stride) in enumerate(zip(self.shape, strides, strict=True)):
             there = np.arange(side, dtype=np.int64) + self.steps[k, axis]
             along = (side,) + (1,) * (self.rank - axis - 1)

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from equilabel.arguments import as_host_array, check_choice, check_whole, shown
-from equilabel.booleans import normalize_bools
+from equilabel.arguments import as_host_array, check_choice, check_whole, normalize_bools, shown
 from equilabel.storage.memory import check_room
 
-from . import neighborhood
+from . import grid
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -274,7 +273,7 @@ def from_pixels(
         raise ValueError(message)
     numbers = np.arange(pixels.size, dtype=np.int64, like=pixels).reshape(pixels.shape)
     ends: tuple[list[Array], list[Array]] = [numbers.ravel()[:0]], [numbers.ravel()[:0]]
-    for step in neighborhood.half(neighborhood.offsets(axes, hops)) if axes else ():
+    for step in grid.half(grid.offsets(axes, hops)) if axes else ():
         here = tuple(slice(max(-s, 0), min(-s, 0) or None) for s in step.tolist())
         there = tuple(slice(max(s, 0), min(s, 0) or None) for s in step.tolist())
         joined = pixels[here] == pixels[there]

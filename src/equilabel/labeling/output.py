@@ -1,4 +1,4 @@
-"""What labeling returns: the array for the labels, and a report."""
+"""What labeling returns, a report of it, and the memory that it takes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.devices import is_on_cuda, library, shares_memory, threads
+from equilabel.devices import check_memory, is_on_cuda, library, shares_memory, threads
 
-from .problem import check_count
+from .problem import check_count, drop_short_axes
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from equilabel.array_types import Array, HostArray
+
+    from .problem import Problem
 
 LARGEST = np.iinfo(np.int32).max
 FRESH = 2**25  # bytes from which the system allocates new memory: zeros, page by page
@@ -160,3 +162,50 @@ def passes_of(passes: ModuleType, counted: bool) -> Any:
 def calls_of(passes: Any) -> dict[str, int] | None:
     """Return how often each pass was called, or None if this was not counted."""
     return passes.calls if isinstance(passes, CountedPasses) else None
+
+
+# ---- Memory needed for labeling
+# Nodes of an image of up to 2^31 pixels take 4 bytes each, in the memory of the labels; those of a
+# larger image would take 8 more. Therefore it is cut along its first axis.
+
+MOST = 2**31  # pixels of a part
+LARGE = 2**28  # pixels from which memory is checked: the check takes as long as a small image
+
+
+def check_fits(problem: Problem, device: str) -> None:
+    """Raise DeviceMemoryError if a large image does not fit into the free memory of a GPU."""
+    if device != "cpu" and problem.image.size >= LARGE and problem.method.answer == "runs":
+        check_memory(device, memory_needed(problem))
+
+
+def memory_needed(problem: Problem) -> int:
+    """Return about how many bytes labels and the tables of the default method need at most."""
+    image = problem.image
+    size = prod(map(int, image.shape))
+    moved = 0 if is_on_cuda(image) and image.flags.c_contiguous else size * image.itemsize
+    part, wide = size, size > MOST
+    if wide and not problem.periodic:
+        shape = drop_short_axes(image, problem.stacked).shape
+        part, wide = size // shape[0] * planes_of_part(shape), not is_cut(shape)
+    if problem.foreground.values:
+        tables = 9 * part // 4
+    else:  # in 3D, tiles have shorter rows
+        tables = part // (2 if image.ndim - problem.stacked > 2 else 4)
+    labels = 0 if problem.out is not None else 4 * size
+    return moved + tables + labels + wide * 8 * size
+
+
+def planes_of_part(shape: tuple[int, ...], most: int = MOST) -> int:
+    """Return the number of planes of a part along the first axis; all if the image is not cut.
+
+    >>> planes_of_part((5, 100), 250), planes_of_part((5, 100), 500), planes_of_part((5, 100), 50)
+    (2, 5, 5)
+    """
+    size = prod(map(int, shape))
+    planes = most // max(1, size // max(1, shape[0])) if shape else 0
+    return planes if size > most and 0 < planes < shape[0] else (shape[0] if shape else 1)
+
+
+def is_cut(shape: tuple[int, ...]) -> bool:
+    """Return whether an image of this shape is labeled in parts."""
+    return planes_of_part(shape) < (shape[0] if shape else 1)

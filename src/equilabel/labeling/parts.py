@@ -3,46 +3,22 @@
 from __future__ import annotations
 
 from itertools import product
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.devices import check_memory, is_on_cuda, library, passes, shares_memory
+from equilabel.devices import is_on_cuda, library, passes, shares_memory
 from equilabel.domains.graph import Graph
 from equilabel.papers import load_passes, load_recipe
 
 from .graphs import label_graph
-from .output import LARGEST
+from .output import LARGEST, MOST, is_cut, planes_of_part
 from .problem import drop_short_axes, make_grid
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
 
     from .problem import Problem
-
-
-# ---- Images that are labeled in parts
-# Nodes of an image of up to 2^31 pixels take 4 bytes each, in the memory of the labels; those of a
-# larger image would take 8 more. Therefore it is cut along its first axis.
-
-MOST = 2**31  # pixels of a part
-
-
-def planes_of_part(shape: tuple[int, ...], most: int = MOST) -> int:
-    """Return the number of planes of a part along the first axis; all if the image is not cut.
-
-    >>> planes_of_part((5, 100), 250), planes_of_part((5, 100), 500), planes_of_part((5, 100), 50)
-    (2, 5, 5)
-    """
-    size = prod(map(int, shape))
-    planes = most // max(1, size // max(1, shape[0])) if shape else 0
-    return planes if size > most and 0 < planes < shape[0] else (shape[0] if shape else 1)
-
-
-def is_cut(shape: tuple[int, ...]) -> bool:
-    """Return whether an image of this shape is labeled in parts."""
-    return planes_of_part(shape) < (shape[0] if shape else 1)
 
 
 def label_large(problem: Problem) -> tuple[Array, int] | None:
@@ -175,31 +151,3 @@ def _renumber(labels: Array, numbers: Array) -> None:
         passes("devices.blocks", "cuda").renumber_part(labels.reshape(-1), numbers)
     else:
         labels[...] = np.concatenate([[0], numbers])[labels]
-
-
-# ---- Memory needed for labeling
-
-LARGE = 2**28  # pixels from which memory is checked: the check takes as long as a small image
-
-
-def check_fits(problem: Problem, device: str) -> None:
-    """Raise DeviceMemoryError if a large image does not fit into the free memory of a GPU."""
-    if device != "cpu" and problem.image.size >= LARGE and problem.method.answer == "runs":
-        check_memory(device, memory_needed(problem))
-
-
-def memory_needed(problem: Problem) -> int:
-    """Return about how many bytes labels and the tables of the default method need at most."""
-    image = problem.image
-    size = prod(map(int, image.shape))
-    moved = 0 if is_on_cuda(image) and image.flags.c_contiguous else size * image.itemsize
-    part, wide = size, size > MOST
-    if wide and not problem.periodic:
-        shape = drop_short_axes(image, problem.stacked).shape
-        part, wide = size // shape[0] * planes_of_part(shape), not is_cut(shape)
-    if problem.foreground.values:
-        tables = 9 * part // 4
-    else:  # in 3D, tiles have shorter rows
-        tables = part // (2 if image.ndim - problem.stacked > 2 else 4)
-    labels = 0 if problem.out is not None else 4 * size
-    return moved + tables + labels + wide * 8 * size

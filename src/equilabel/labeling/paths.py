@@ -9,8 +9,18 @@ from equilabel.devices import fetch, is_on_cuda, passes, place, resolve, threads
 from equilabel.measuring import count_runs, count_sizes, table_of_runs
 from equilabel.papers import load_passes, load_recipe
 
-from .output import LARGEST, Output, calls_of, passes_of, takes_labels
-from .parts import MOST, check_fits, is_cut, label_large, memory_needed
+from .output import (
+    LARGEST,
+    MOST,
+    Output,
+    calls_of,
+    check_fits,
+    is_cut,
+    memory_needed,
+    passes_of,
+    takes_labels,
+)
+from .parts import label_large
 from .problem import check_count, check_whole_pixels, make_grid, most_labels
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.arguments import check_flag, check_whole, shown
-from equilabel.booleans import normalize_bools
+from equilabel.arguments import check_flag, check_whole, normalize_bools, shown
 from equilabel.devices import is_on_cuda, library, resolve, shares_memory, take
 from equilabel.domains.grid import Foreground, Grid
 from equilabel.measuring import check_columns, check_periodic

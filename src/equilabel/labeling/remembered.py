@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
-from equilabel.booleans import normalize_bools
+from equilabel.arguments import normalize_bools
 from equilabel.devices import is_on_cuda, passes, threads
 
 from .output import takes_labels

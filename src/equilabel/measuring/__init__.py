@@ -10,13 +10,11 @@ from equilabel.devices import resolve
 from .checks import Where, check_columns, check_labels, check_periodic, check_spacing
 from .counting import count_labels, count_runs, count_sizes
 from .counts import Counts
-from .device_table import DeviceTable, table_of_runs
 from .measurement import Property
 from .parts import compute_table, count_part
-from .plan import Columns
-from .properties import PROPERTIES
+from .properties import PROPERTIES, Columns
 from .remembered import table_again
-from .request import Request, make_request
+from .request import DeviceTable, Request, make_request, table_of_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from equilabel.arguments import TINY, check_choice, check_number, check_sequence, is_sequence, shown
-from equilabel.booleans import normalize_bools
+from equilabel.arguments import (
+    TINY,
+    check_choice,
+    check_number,
+    check_sequence,
+    is_sequence,
+    normalize_bools,
+    shown,
+)
 from equilabel.devices import take
 
-from .properties import PROPERTIES
+from .properties import PropertyUndefinedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -20,21 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from equilabel.array_types import HostArray
-
-
-# ---- Errors: each is a ValueError and of the type that scikit-image raises
-
-
-class PropertyUnknownError(ValueError, AttributeError):
-    """No property has this name."""
-
-
-class PropertyUndefinedError(ValueError, NotImplementedError):
-    """A property is not defined for this number of axes, or only for stacks."""
-
-
-class IntensityMissingError(ValueError, AttributeError):
-    """A property of values was requested without an intensity image."""
 
 
 # ---- Checks of the arguments of `regionprops_table` and `measure`
@@ -150,57 +141,6 @@ def check_values(image: ArrayLike | None, shape: tuple[int, ...]) -> HostArray |
     return values
 
 
-REMEDIES = {
-    "perimeter": {3: "surface_area_crofton"},
-    "perimeter_edges": {3: "surface_area_faces"},
-    "perimeter_crofton": {3: "surface_area_crofton"},
-    "circularity": {3: "sphericity"},
-    "surface_area_faces": {2: "perimeter_edges"},
-    "surface_area_crofton": {2: "perimeter_crofton"},
-    "sphericity": {2: "circularity"},
-    "volume": {2: "area"},
-    "eccentricity": {3: "zingg_elongation"},
-    "orientation": {3: "inertia_tensor"},
-    "moments_hu": {3: "moments_normalized"},
-    "moments_weighted_hu": {3: "moments_weighted_normalized"},
-    "zingg_elongation": {2: "eccentricity"},
-    "zingg_flatness": {2: "eccentricity"},
-}
-
-
-def check_defined(key: str, rank: int, stacked: bool) -> None:
-    """Raise PropertyUndefinedError if a property is not defined for such an image."""
-    row = PROPERTIES[key]
-    if row.ranks and rank not in row.ranks:
-        defined = " or ".join(map(str, row.ranks))
-        message = f"property {key!r} is defined for {defined} spatial axes; got {rank}."
-        other = REMEDIES.get(key, {}).get(rank)
-        remedy = f" In {rank}D, ask for {other!r}." if other else " Leave it out."
-        raise PropertyUndefinedError(message + remedy)
-    if key == "frame" and not stacked:
-        message = "property 'frame' is defined for a stack; got stacked=False. Pass stacked=True."
-        raise PropertyUndefinedError(message)
-
-
-def check_counted(wanted: tuple[str, ...], counted: tuple[tuple[str, str], ...]) -> None:
-    """Raise PropertyUndefinedError for properties that are not measured across boundaries."""
-    known = {name for name, key in counted if PROPERTIES[key].periodic}
-    other = [name for name in wanted if name not in known]
-    if other:
-        message = (
-            "properties must need no hulls, holes, medians or scikit-image if axes are periodic; "
-            f"got {other[0]!r}. Leave it out, or measure with periodic=False."
-        )
-        raise PropertyUndefinedError(message)
-
-
-def check_intensity(keys: tuple[str, ...], values: HostArray | None) -> None:
-    """Raise IntensityMissingError if properties of values are requested without values."""
-    if keys and values is None:
-        message = f"property {keys[0]!r} needs an intensity_image; got None."
-        raise IntensityMissingError(message)
-
-
 def check_functions(
     functions: Iterable[Callable[..., Any]] | None, rank: int
 ) -> tuple[Callable[..., Any], ...]:
@@ -214,39 +154,6 @@ def check_functions(
         message = f"extra_properties are computed for 2 or 3 spatial axes; got {rank}."
         raise PropertyUndefinedError(message)
     return found
-
-
-def resolve_names(
-    names: tuple[str, ...], functions: frozenset[str] = frozenset()
-) -> tuple[tuple[str, str], ...]:
-    """Return each name once with its key of `PROPERTIES`, or raise PropertyUnknownError.
-
-    Names may be older names that scikit-image still knows. Names of `functions` are left out,
-    unless a property has the same name.
-    """
-    found: dict[str, str] = {}
-    for name in names:
-        if isinstance(name, str) and name in PROPERTIES:
-            found[name] = name
-        elif name not in functions:
-            found[name] = _older_name(name)
-    return tuple(found.items())
-
-
-def _older_name(name: str) -> str:
-    """Return the key of a property from a name that it once had in scikit-image."""
-    from skimage.measure._regionprops import PROPS
-
-    key = PROPS.get(name)
-    if key in PROPERTIES:
-        return str(key)
-    near = get_close_matches(name, [*PROPERTIES, *PROPS], n=3)
-    remedy = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    message = (
-        "properties must be names of `equilabel.PROPERTIES`, of scikit-image or ours; "
-        f"got {shown(name)}."
-    )
-    raise PropertyUnknownError(message + remedy)
 
 
 def check_frames(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import Array, HostArray
 
-    from .plan import Plan
+    from .properties import Plan
 
 
 # ---- The interface to the kernels of a device

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from equilabel.domains.neighborhood import half, offsets
+from equilabel.domains.grid import half, offsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import counts as wide
-from .checks import check_intensity, check_labels, check_spacing, check_values, resolve_names
+from .checks import check_labels, check_spacing, check_values
 from .counting import count_labels
-from .plan import compute_columns, make_plan
-from .properties import PROPERTIES
+from .properties import PROPERTIES, check_intensity, compute_columns, make_plan, resolve_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

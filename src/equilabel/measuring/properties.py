@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property, lru_cache, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.arguments import shown
+
 from . import moments, sizes
-from .counts import Formula, Step
-from .measurement import BOTH, GRAY, LENGTH, OURS, PIXEL, POSITION, SHAPE, VALUE, Property
+from .counts import Formula, Layout, Step
+from .measurement import (
+    BOTH,
+    GRAY,
+    LENGTH,
+    ON_HOST,
+    OURS,
+    PIXEL,
+    POSITION,
+    SHAPE,
+    VALUE,
+    Measurement,
+    Property,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from equilabel.array_types import HostArray
+
+    from .counts import Counts
 
 _gray = partial(Property, group=GRAY, intensity=True, unit=VALUE, needs=("values",))
 
@@ -85,3 +109,245 @@ PROPERTIES: dict[str, Property] = {
         *BY_SCIKIT_IMAGE,
     )
 }
+
+
+# ---- Errors: each is a ValueError and of the type that scikit-image raises
+
+
+class PropertyUnknownError(ValueError, AttributeError):
+    """No property has this name."""
+
+
+class PropertyUndefinedError(ValueError, NotImplementedError):
+    """A property is not defined for this number of axes, or only for stacks."""
+
+
+class IntensityMissingError(ValueError, AttributeError):
+    """A property of values was requested without an intensity image."""
+
+
+# ---- Properties by name, and where they are defined
+
+REMEDIES = {
+    "perimeter": {3: "surface_area_crofton"},
+    "perimeter_edges": {3: "surface_area_faces"},
+    "perimeter_crofton": {3: "surface_area_crofton"},
+    "circularity": {3: "sphericity"},
+    "surface_area_faces": {2: "perimeter_edges"},
+    "surface_area_crofton": {2: "perimeter_crofton"},
+    "sphericity": {2: "circularity"},
+    "volume": {2: "area"},
+    "eccentricity": {3: "zingg_elongation"},
+    "orientation": {3: "inertia_tensor"},
+    "moments_hu": {3: "moments_normalized"},
+    "moments_weighted_hu": {3: "moments_weighted_normalized"},
+    "zingg_elongation": {2: "eccentricity"},
+    "zingg_flatness": {2: "eccentricity"},
+}
+
+
+def check_defined(key: str, rank: int, stacked: bool) -> None:
+    """Raise PropertyUndefinedError if a property is not defined for such an image."""
+    row = PROPERTIES[key]
+    if row.ranks and rank not in row.ranks:
+        defined = " or ".join(map(str, row.ranks))
+        message = f"property {key!r} is defined for {defined} spatial axes; got {rank}."
+        other = REMEDIES.get(key, {}).get(rank)
+        remedy = f" In {rank}D, ask for {other!r}." if other else " Leave it out."
+        raise PropertyUndefinedError(message + remedy)
+    if key == "frame" and not stacked:
+        message = "property 'frame' is defined for a stack; got stacked=False. Pass stacked=True."
+        raise PropertyUndefinedError(message)
+
+
+def check_counted(wanted: tuple[str, ...], counted: tuple[tuple[str, str], ...]) -> None:
+    """Raise PropertyUndefinedError for properties that are not measured across boundaries."""
+    known = {name for name, key in counted if PROPERTIES[key].periodic}
+    other = [name for name in wanted if name not in known]
+    if other:
+        message = (
+            "properties must need no hulls, holes, medians or scikit-image if axes are periodic; "
+            f"got {other[0]!r}. Leave it out, or measure with periodic=False."
+        )
+        raise PropertyUndefinedError(message)
+
+
+def check_intensity(keys: tuple[str, ...], values: HostArray | None) -> None:
+    """Raise IntensityMissingError if properties of values are requested without values."""
+    if keys and values is None:
+        message = f"property {keys[0]!r} needs an intensity_image; got None."
+        raise IntensityMissingError(message)
+
+
+def resolve_names(
+    names: tuple[str, ...], functions: frozenset[str] = frozenset()
+) -> tuple[tuple[str, str], ...]:
+    """Return each name once with its key of `PROPERTIES`, or raise PropertyUnknownError.
+
+    Names may be older names that scikit-image still knows. Names of `functions` are left out,
+    unless a property has the same name.
+    """
+    found: dict[str, str] = {}
+    for name in names:
+        if isinstance(name, str) and name in PROPERTIES:
+            found[name] = name
+        elif name not in functions:
+            found[name] = _older_name(name)
+    return tuple(found.items())
+
+
+def _older_name(name: str) -> str:
+    """Return the key of a property from a name that it once had in scikit-image."""
+    from skimage.measure._regionprops import PROPS
+
+    key = PROPS.get(name)
+    if key in PROPERTIES:
+        return str(key)
+    near = get_close_matches(name, [*PROPERTIES, *PROPS], n=3)
+    remedy = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    message = (
+        "properties must be names of `equilabel.PROPERTIES`, of scikit-image or ours; "
+        f"got {shown(name)}."
+    )
+    raise PropertyUnknownError(message + remedy)
+
+
+# ---- What is counted for some columns
+
+VALUES = frozenset({"values", "deviations"})
+MOMENTS = frozenset({"raw", "central", "weighted", "weighted_central"})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is counted for the requested columns, and what scikit-image computes."""
+
+    columns: tuple[tuple[str, str], ...]  # names with keys of `PROPERTIES` that are counted
+    fallback: tuple[tuple[str, str], ...]  # those that scikit-image computes
+    functions: tuple[Callable[..., Any], ...]  # extra properties, called by scikit-image
+    layout: Layout
+    # Sums over pixels beside the table: "values", "deviations", "raw", "central", "weighted",
+    # "weighted_central"; from runs on the host: "hull", "corners" (of hulls), "filled", "median".
+    needs: frozenset[str]
+    intensity: tuple[str, ...]  # keys of properties that need an intensity image
+    order: tuple[str, ...]  # names of all columns as requested
+
+    @cached_property
+    def needs_labels(self) -> bool:
+        """Whether an image of labels is needed in any case."""
+        return bool(self.fallback or self.functions)
+
+    @cached_property
+    def needs_pixels(self) -> bool:
+        """Whether pixels are summed over, beside the table of counts."""
+        return bool(self.needs)
+
+    @cached_property
+    def needs_moments(self) -> bool:
+        """Whether powers of coordinates are summed."""
+        return bool(self.needs & MOMENTS)
+
+    @cached_property
+    def needs_host(self) -> bool:
+        """Whether something is computed from the runs of each label, on the host."""
+        return bool(self.needs & ON_HOST)
+
+    @cached_property
+    def only_sizes(self) -> bool:
+        """Whether all follows from the number of elements and exposed faces."""
+        needs = {need for _, key in self.columns for need in PROPERTIES[key].needs}
+        return not self.needs_labels and needs <= {"faces"}
+
+
+@lru_cache(256)
+def make_plan(
+    wanted: tuple[str, ...],
+    functions: tuple[Callable[..., Any], ...],
+    axes: int,
+    stacked: bool,
+    even: bool,
+    first: bool = False,
+) -> Plan:
+    """Return what to count for some properties; raise an error if one is not known or defined.
+
+    `even` tells whether the spacing is the same along all spatial axes, `first` whether the
+    smallest flat index of each label is kept as well.
+
+    >>> plan = make_plan(("perimeter", "area"), (), 2, False, True)
+    >>> plan.layout.outline, plan.layout.pairs, plan.layout.seconds, plan.needs_pixels
+    ('equal', 'none', False, False)
+    """
+    keys = resolve_names(wanted, frozenset(function.__name__ for function in functions))
+    for _, key in keys:
+        check_defined(key, axes - stacked, stacked)
+    columns = tuple(pair for pair in keys if PROPERTIES[pair[1]].counted)
+    needs = {need for _, key in columns for need in PROPERTIES[key].needs}
+    layout = Layout(
+        axes=axes,
+        stacked=stacked,
+        first=first,
+        seconds="seconds" in needs,
+        pairs="all" if "all" in needs else "faces" if "faces" in needs else "none",
+        euler_face="euler_face" in needs,
+        euler_full="euler_full" in needs,
+        outline=("equal" if even else "uneven") if "outline" in needs else "none",
+    )
+    known = {name for name, _ in keys}
+    own = tuple(function for function in functions if function.__name__ not in known)
+    return Plan(
+        columns=columns,
+        fallback=tuple(pair for pair in keys if pair not in columns),
+        functions=own,
+        layout=layout,
+        needs=frozenset(needs & (VALUES | MOMENTS | ON_HOST)),
+        intensity=tuple(key for _, key in keys if PROPERTIES[key].intensity),
+        order=tuple(dict.fromkeys((*wanted, *(function.__name__ for function in own)))),
+    )
+
+
+# ---- Columns from counts
+
+Columns = dict[str, dict[str, "HostArray"]]
+
+
+def compute_columns(
+    counts: Counts,
+    names: Iterable[tuple[str, str]],
+    spacing: tuple[float, ...],
+    separator: str,
+) -> Columns:
+    """Compute properties of every label from its counts: for each name, its columns.
+
+    `names` are pairs of a name in the result and a key of `PROPERTIES`. 0 / 0 gives NaN, and a
+    value that a large spacing makes overflow is infinite.
+    """
+    found = Measurement(counts, spacing)
+    with np.errstate(all="ignore"):
+        return {
+            name: named_columns(name, _own(PROPERTIES[key].compute(found), counts), separator)
+            for name, key in names
+        }
+
+
+def named_columns(name: str, values: HostArray, separator: str) -> dict[str, HostArray]:
+    """Return a property as one column, or one for each part, named as in scikit-image.
+
+    >>> list(named_columns("inertia_tensor", np.zeros((5, 2, 2)), "-"))
+    ['inertia_tensor-0-0', 'inertia_tensor-0-1', 'inertia_tensor-1-0', 'inertia_tensor-1-1']
+    """
+    if values.ndim == 1:
+        return {name: values}
+    names = part_names(name, values.shape[1:], separator)
+    return dict(zip(names, values.reshape(len(values), len(names)).T, strict=True))
+
+
+@lru_cache(1024)
+def part_names(name: str, shape: tuple[int, ...], separator: str) -> tuple[str, ...]:
+    """Return the names of the columns of a property with several parts."""
+    return tuple(separator.join(map(str, (name, *part))) for part in np.ndindex(shape))
+
+
+def _own(values: HostArray, counts: Counts) -> HostArray:
+    """Copy values that are a view of the counts, so that the counts can be freed."""
+    shared = not values.flags.owndata and np.may_share_memory(values, counts.table)
+    return values.copy() if shared else values

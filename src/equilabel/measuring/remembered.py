@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from equilabel.booleans import normalize_bools
+from equilabel.arguments import normalize_bools
 from equilabel.devices import is_on_cuda, passes, resolve, using
 
 from .checks import check_columns
-from .device_table import room_for, share_of, spec_of
-from .request import make_request
+from .request import make_request, room_for, share_of, spec_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,7 +92,7 @@ def _prepare(
         return None
     with using(device):
         spec = spec_of(request, share, *room_for(labels, device), device)
-        tabler: Tabler = passes("measuring.tabler", "cuda").Tabler(labels, spec, names)
+        tabler: Tabler = passes("measuring.columns", "cuda").Tabler(labels, spec, names)
     return tabler
 
 

@@ -11,8 +11,8 @@ from equilabel.measuring import check_spacing, make_request
 from equilabel.papers import find_method
 
 from .checks import check_sizes, in_pixels, refuse_colors, take_channel
+from .filters import as_pixels
 from .result import Segmentation
-from .smoothing import as_pixels
 from .stages import (
     check_track,
     counted_for,
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from equilabel.devices import Device
     from equilabel.quantities import Length, Lengths, Size
 
-    from .background import BackgroundMethod
     from .binarization import Threshold
+    from .filters import BackgroundMethod
 
 
 def segment(

@@ -13,7 +13,7 @@ from equilabel.domains.grid import Foreground
 from equilabel.labeling import label
 
 from .checks import check_block, check_number, check_threshold, reject_unused
-from .smoothing import as_pixels, converted, extremes, gaussian, smooth
+from .filters import as_pixels, converted, extremes, gaussian, smooth
 from .thresholds import find_threshold
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from equilabel import arguments
 from equilabel.arguments import check_choice, check_whole, is_sequence, shown
 from equilabel.quantities import WIDEST, length_in_pixels, odd, parse, size_in_pixels
 
-from .smoothing import per_axis, widths_in_pixels
+from .filters import per_axis, widths_in_pixels
 from .thresholds import THRESHOLDS
 
 if TYPE_CHECKING:

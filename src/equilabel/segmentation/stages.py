@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from equilabel.arguments import check_flag, check_whole, shown
 from equilabel.measuring import check_spacing, count_labels
 
-from .background import check_background_method, subtract_background
 from .binarization import ThresholdedImage, apply_threshold, from_mask
+from .filters import check_background_method, subtract_background, widths_in_pixels
 from .morphology import close_mask, fill_mask, open_mask
 from .selection import drop_components, select_components
-from .smoothing import widths_in_pixels
 from .splitting import TOLERANCE, shape_properties, split_components, tolerance_in_pixels
 from .tracking import track_overlaps
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from equilabel.measuring import Columns, Counts, Request
     from equilabel.quantities import Length, Lengths
 
-    from .background import BackgroundMethod
+    from .filters import BackgroundMethod
 
 
 # ---- Splitting of objects that touch

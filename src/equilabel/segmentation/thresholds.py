@@ -9,7 +9,7 @@ import numpy as np
 
 from equilabel.devices import fetch, is_on_cuda, library, passes
 
-from .smoothing import extremes
+from .filters import extremes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from equilabel.arguments import check_number
-from equilabel.booleans import normalize_bools
+from equilabel.arguments import check_number, normalize_bools
 from equilabel.devices import fetch, library, take, using
 from equilabel.devices import resolve as device_of
 

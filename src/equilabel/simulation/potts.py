@@ -15,11 +15,11 @@ from equilabel.arguments import (
     check_number,
     check_shape,
     check_whole,
+    normalize_bools,
     shown,
 )
-from equilabel.booleans import normalize_bools
 from equilabel.devices import fetch, is_on_cuda, library, passes, place, resolve, take, using
-from equilabel.domains import neighborhood
+from equilabel.domains import grid
 from equilabel.domains.bonds import Bonds
 from equilabel.labeling.graphs import label_bonds_by_runs
 from equilabel.papers import check_ability, find_method, load_passes, load_recipe
@@ -377,7 +377,7 @@ class PottsSimulation:
 
     def _make_bonds(self) -> Bonds:
         rank = len(self.shape)
-        steps = neighborhood.offsets(rank, 1)[rank:]  # step k along the axis rank - 1 - k
+        steps = grid.offsets(rank, 1)[rank:]  # step k along the axis rank - 1 - k
         room = library(self.spins).empty(self.shape, np.uint8)
         return Bonds(room, steps, (True,) * rank)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.booleans import normalize_bools
+from equilabel.arguments import normalize_bools
 
 from .axes import Header, TiffImage
 from .errors import decoding, refuse, refuse_format, refuse_large

@@ -14,7 +14,7 @@ from equilabel.devices.jit import inlined, njit
 from equilabel.measuring.counts import Layout
 from equilabel.runs.cpu.run_table import AXES, advance, locate, row_of
 
-from . import run_counts, value_sums
+from . import run_counts
 from .sources import (
     SMALL,
     LabelSource,
@@ -315,7 +315,7 @@ class Accumulator:
         """
         each = supported(values).T
         kind, top, bottom, small = _sums_of(each.dtype)
-        kernel: Kernel = value_sums.add_small_values if small else value_sums.add_values
+        kernel: Kernel = run_counts.add_small_values if small else run_counts.add_values
 
         def room(labels: int) -> list[HostArray]:
             shape = (len(each), labels)
@@ -350,7 +350,7 @@ class Accumulator:
             sums = np.zeros((len(each), len(strip.ids)))
             around = np.ascontiguousarray(centers[slots].T)
             for channel, center, total in zip(each, around, sums, strict=True):
-                value_sums.add_squares(strip.runs, channel, self._columns, center, total)
+                run_counts.add_squares(strip.runs, channel, self._columns, center, total)
             return sums.T
 
         return self._sum(add, (len(self.labels), len(each)))
@@ -365,7 +365,7 @@ class Accumulator:
 
         def add(strip: Strip, slots: Array) -> Array:
             sums = np.zeros((len(strip.ids), 4**rank))
-            value_sums.add_powers(strip.runs, self._shape, rank, centers[slots], sums)
+            run_counts.add_powers(strip.runs, self._shape, rank, centers[slots], sums)
             return sums
 
         return self._sum(add, (len(self.labels), 4**rank))
@@ -379,7 +379,7 @@ class Accumulator:
 
         def add(strip: Strip, slots: Array) -> Array:
             sums = np.zeros((len(strip.ids), 4**rank))
-            value_sums.add_weighted(
+            run_counts.add_weighted(
                 strip.runs, weights, self._columns, self._shape, rank, centers[slots], sums
             )
             return sums

@@ -1,9 +1,11 @@
-"""Planes of bits: where an earlier neighbor has the same label."""
+"""Neighbors of 64 pixels at a time: pairs of equal labels, Euler numbers and outlines."""
+
+from __future__ import annotations
 
 import numpy as np
 
 from equilabel.devices.cpu.bits import LAST, NONE, ONE, lowest, popcount
-from equilabel.devices.jit import njit
+from equilabel.devices.jit import inlined, njit
 from equilabel.runs.cpu.packing import agrees_within, differs_within
 from equilabel.runs.cpu.run_table import block_of, label_at
 
@@ -193,3 +195,232 @@ def separate(runs, steps, first_row, last_row, planes):
                         if here != label_at(runs, blocks[1 + step], x):
                             same ^= bit
                     planes[at, word, 1 + step] = same
+
+
+# ---- From planes of bits to planes of configurations whose bits add up to Euler numbers
+# The Euler number of an object with full connectivity is that of the union of its closed pixels:
+# vertices - edges + pixels in 2D, vertices - edges + faces - voxels in 3D. Each of these cells is
+# counted at the first pixel of its label, in raster order, that touches it. With face connectivity
+# it is that of the graph of pixels with its cells filled: pixels - pairs + squares - cubes, each
+# counted at its last pixel. Both sums are reduced here so that almost no bit is left inside an
+# object. Objects that touch do not influence each other, since only equal labels are neighbors.
+#
+# Letters are the bits of a step: ``w`` left, ``n`` above, ``u`` the plane before.
+
+FULL_2D, FACE_2D = 3, 2  # planes that are filled: the first counts +1, the others -1
+FULL_3D, FACE_3D = 5, 4  # the first two +1, the others -1
+
+
+@njit(nogil=True, cache=True)
+def euler_full_2d(planes, first, last, to):
+    """Set the bits that count if corners connect: `FULL_2D` planes from `to` on, for some rows.
+
+    The first five planes are those of `neighbor_bits.compare` with all steps.
+    """
+    for row in range(first, last):
+        for word in range(planes.shape[1]):
+            nw = planes[row, word, 1]
+            n = planes[row, word, 2]
+            ne = planes[row, word, 3]
+            w = planes[row, word, 4]
+            planes[row, word, to] = planes[row, word, 0] & ~w
+            planes[row, word, to + 1] = ne & ~n
+            planes[row, word, to + 2] = (nw | n) & ~w
+
+
+@njit(nogil=True, cache=True)
+def euler_face_2d(planes, first, last, to):
+    """Set the bits that count if faces connect, as `euler_full_2d` does."""
+    for row in range(first, last):
+        for word in range(planes.shape[1]):
+            n = planes[row, word, 2]
+            w = planes[row, word, 4]
+            planes[row, word, to] = planes[row, word, 0] & ~w
+            planes[row, word, to + 1] = n & ~(w & planes[row, word, 1])
+
+
+@njit(nogil=True, cache=True)
+def euler_full_3d(planes, first, last, to):
+    """Set the bits that count if corners connect, as `euler_full_2d` does.
+
+    Summed over the eight windows of 2 x 2 x 2 voxels, the twelve of 2 x 2 and the six of 2 around
+    a voxel, most first touches cancel; five words are left.
+    """
+    for row in range(first, last):
+        for word in range(planes.shape[1]):
+            some = planes[row, word, 0]
+            if some == 0:
+                for k in range(FULL_3D):
+                    planes[row, word, to + k] = some
+                continue
+            unw = planes[row, word, 1]
+            un = planes[row, word, 2]
+            une = planes[row, word, 3]
+            uw = planes[row, word, 4]
+            u = planes[row, word, 5]
+            ue = planes[row, word, 6]
+            usw = planes[row, word, 7]
+            us = planes[row, word, 8]
+            use = planes[row, word, 9]
+            nw = planes[row, word, 10]
+            n = planes[row, word, 11]
+            ne = planes[row, word, 12]
+            w = planes[row, word, 13]
+            planes[row, word, to] = some & ~(unw | un | uw | u | nw | n | w)
+            planes[row, word, to + 1] = ue & ~u
+            planes[row, word, to + 2] = (ue | use) & ~(u | us)
+            planes[row, word, to + 3] = (us | usw) & ~(w | uw | u)
+            planes[row, word, to + 4] = (ne | ue | une) & ~(n | un | u)
+
+
+@njit(nogil=True, cache=True)
+def euler_face_3d(planes, first, last, to):
+    """Set the bits that count if faces connect, as `euler_full_2d` does."""
+    for row in range(first, last):
+        for word in range(planes.shape[1]):
+            some = planes[row, word, 0]
+            if some == 0:
+                for k in range(FACE_3D):
+                    planes[row, word, to + k] = some
+                continue
+            uw = planes[row, word, 4]
+            u = planes[row, word, 5]
+            n = planes[row, word, 11]
+            w = planes[row, word, 13]
+            north = w & planes[row, word, 10]
+            planes[row, word, to] = some & ~w
+            planes[row, word, to + 1] = (
+                n & u & planes[row, word, 2] & ~(north & uw & planes[row, word, 1])
+            )
+            planes[row, word, to + 2] = n & ~north
+            planes[row, word, to + 3] = u & ~(w & uw)
+
+
+EULER = {  # for each group of the table and rank
+    ("euler_full", 2): (euler_full_2d, FULL_2D),
+    ("euler_face", 2): (euler_face_2d, FACE_2D),
+    ("euler_full", 3): (euler_full_3d, FULL_3D),
+    ("euler_face", 3): (euler_face_3d, FACE_3D),
+}
+
+
+# ---- Border pixels of labels, classified by their neighbors for an estimate of the perimeter
+# A border pixel has a neighbor across an edge that is not of its label. Its neighbors that are
+# border pixels of the same label are counted: `a` across edges and `b` across corners. Benkrid and
+# Crookes give it the weight 1 for a in (2, 3) and b < 3, sqrt(2) for (a, b) = (0, 2) or (1, 3), and
+# their mean for a = 1 and b in (1, 2).
+
+EQUAL = 3  # planes filled by `classify`: weight 1, sqrt(2), and the mean of both
+UNEVEN = 8  # straight along x, y, (x y), (x x y), (x y y); diagonal; half diagonal, half x or y
+
+
+@njit(nogil=True, cache=True)
+def find_border(planes, border):
+    """Set bits where a label has a neighbor across an edge that has another label, or none.
+
+    `planes` are those of `neighbor_bits.compare` with all steps in 2D. `border`, (rows, words), is
+    overwritten; its last row does not see the one below.
+    """
+    rows, words = border.shape
+    for row in range(rows):
+        for word in range(words):
+            left = planes[row, word, 4]
+            right = left >> ONE
+            if word + 1 < words:
+                right |= planes[row, word + 1, 4] << LAST
+            below = planes[row + 1, word, 2] if row + 1 < rows else NONE
+            border[row, word] = planes[row, word, 0] & ~(
+                left & right & planes[row, word, 2] & below
+            )
+
+
+@njit(nogil=True, cache=True)
+def classify(planes, border, first, last, uneven, to):
+    """Sort the border pixels of some rows into planes from `to` on.
+
+    `border`, from `find_border`, must be right from the row before `first` to the one after
+    `last`. `uneven` distinguishes steps along x and y: `UNEVEN` planes instead of `EQUAL`.
+    """
+    for row in range(first, last):
+        for word in range(border.shape[1]):
+            center = border[row, word]
+            for k in range(UNEVEN if uneven else EQUAL):
+                planes[row, word, to + k] = NONE
+            if center == NONE:
+                continue
+            north, south, west, east, diagonals = border_beside(planes, border, row, word)
+            a1, a2, a4 = tally(north, south, west, east)
+            b1, b2, b4 = diagonals
+            straight = center & a2 & ~(b1 & b2) & ~b4
+            one = center & a1 & ~a2
+            diagonal = (center & ~a1 & ~a2 & ~a4 & b2 & ~b1) | (one & b1 & b2)
+            mixed = one & (b1 ^ b2)
+            if uneven:
+                some_x = west ^ east
+                some_y = north ^ south
+                both_x = west & east
+                both_y = north & south
+                planes[row, word, to] = straight & both_x & ~north & ~south
+                planes[row, word, to + 1] = straight & both_y & ~west & ~east
+                planes[row, word, to + 2] = straight & some_x & some_y
+                planes[row, word, to + 3] = straight & both_x & some_y
+                planes[row, word, to + 4] = straight & both_y & some_x
+                planes[row, word, to + 5] = diagonal
+                planes[row, word, to + 6] = mixed & some_x
+                planes[row, word, to + 7] = mixed & some_y
+            else:
+                planes[row, word, to] = straight
+                planes[row, word, to + 1] = diagonal
+                planes[row, word, to + 2] = mixed
+
+
+@inlined
+def border_beside(planes, border, row, word):
+    """Return where the neighbors of a word's pixels are border pixels of the same label.
+
+    North, south, west, east; and the number of such diagonal neighbors, as of `tally`.
+    """
+    rows, words = border.shape
+    north = NONE
+    northwest = NONE
+    northeast = NONE
+    if row > 0:
+        north = border[row - 1, word]
+        northwest = north << ONE
+        northeast = north >> ONE
+        if word > 0:
+            northwest |= border[row - 1, word - 1] >> LAST
+        if word + 1 < words:
+            northeast |= border[row - 1, word + 1] << LAST
+    south = NONE
+    southwest = NONE
+    southeast = NONE
+    if row + 1 < rows:
+        south = planes[row + 1, word, 2] & border[row + 1, word]
+        southwest = (planes[row + 1, word, 3] & border[row + 1, word]) << ONE
+        southeast = (planes[row + 1, word, 1] & border[row + 1, word]) >> ONE
+        if word > 0:
+            southwest |= (planes[row + 1, word - 1, 3] & border[row + 1, word - 1]) >> LAST
+        if word + 1 < words:
+            southeast |= (planes[row + 1, word + 1, 1] & border[row + 1, word + 1]) << LAST
+    west = border[row, word] << ONE
+    east = (planes[row, word, 4] & border[row, word]) >> ONE
+    if word > 0:
+        west |= border[row, word - 1] >> LAST
+    if word + 1 < words:
+        east |= (planes[row, word + 1, 4] & border[row, word + 1]) << LAST
+    diagonals = tally(
+        planes[row, word, 1] & northwest,
+        planes[row, word, 3] & northeast,
+        southwest,
+        southeast,
+    )
+    return north & planes[row, word, 2], south, west & planes[row, word, 4], east, diagonals
+
+
+@inlined
+def tally(p, q, r, s):
+    """Add four words bit by bit: return the ones, twos and fours of each sum."""
+    pq = p ^ q
+    rs = r ^ s
+    return pq ^ rs, (p & q) ^ (r & s) ^ (pq & rs), p & q & r & s

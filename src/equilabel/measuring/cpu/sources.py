@@ -13,7 +13,7 @@ from equilabel.measuring.counts import Layout, steps_to
 from equilabel.runs.cpu.run_table import AXES
 from equilabel.runs.cpu.serial import is_worth_compiling
 
-from . import neighbor_bits, outlines, run_counts
+from . import neighbor_bits, run_counts
 from .run_counts import FLOOR, ROOM, measure_image
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def list_passes(layout: Layout) -> Passes:
     fills: list[tuple[Kernel, int]] = []
     for group in ("euler_full", "euler_face"):
         if layout.widths[group]:
-            kernel, count = outlines.EULER[group, layout.rank]
+            kernel, count = neighbor_bits.EULER[group, layout.rank]
             fills.append((kernel, free))
             column, plus = layout[group].start, layout.rank - 1
             entries += [(free + k, column, 1 if k < plus else -1) for k in range(count)]
@@ -240,9 +240,9 @@ def _add_planes(
         fill(planes, begin, end, plane)
     if passes.outline:
         border = np.empty(planes.shape[:2], np.uint64)
-        outlines.find_border(planes, border)
+        neighbor_bits.find_border(planes, border)
         uneven = passes.layout.outline == "uneven"
-        outlines.classify(planes, border, begin, end, uneven, passes.outline)
+        neighbor_bits.classify(planes, border, begin, end, uneven, passes.outline)
     if len(passes.entries):
         run_counts.add_planes(runs, planes, top, passes.entries, table)
 

@@ -34,7 +34,7 @@ __device__ constexpr int neighbor_of(int pair)
     return pair == 0 ? 4 : pair == 1 ? 10 : 12;
 }
 
-// Pixels whose configurations add to an Euler number, and subtract from it, as in measuring/cpu/outlines.py:
+// Pixels whose configurations add to an Euler number, and subtract from it, as in measuring/cpu/neighbor_bits.py:
 // if corners connect, and if faces connect.
 struct Euler {
     unsigned more[2][2], less[2][3];
@@ -63,7 +63,7 @@ struct Borders {
     unsigned north, south, west, east, northwest, northeast, southwest, southeast;
 };
 
-// Border pixels by what they add to the perimeter, as in measuring/cpu/outlines.py: a straight link, a diagonal
+// Border pixels by what they add to the perimeter, as in measuring/cpu/neighbor_bits.py: a straight link, a diagonal
 // one, or half of each.
 struct Outline {
     unsigned straight, diagonal, mixed;

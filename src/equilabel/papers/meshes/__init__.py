@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from equilabel.domains import neighborhood
+from equilabel.domains import grid
 from equilabel.domains.bonds import Bonds
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def longest_line(shape: tuple[int, ...], step: Iterable[int]) -> int:
 
 
 def both_ways(steps: int) -> list[int]:
-    """List the indices of steps, as `neighborhood.offsets` sorts them, in pairs of opposite steps.
+    """List the indices of steps, as `grid.offsets` sorts them, in pairs of opposite steps.
 
     The step to later elements comes first in each pair.
 
@@ -156,4 +156,4 @@ def forward_steps(domain: Grid | Bonds) -> NDArray[np.int64]:
     """Return the steps to later neighbors in raster order, (K, ndim)."""
     if isinstance(domain, Bonds):
         return np.asarray(domain.steps, np.int64)
-    return domain.steps[len(neighborhood.half(domain.steps)) :]
+    return domain.steps[len(grid.half(domain.steps)) :]

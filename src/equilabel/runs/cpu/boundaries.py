@@ -13,7 +13,7 @@ import numpy as np
 from equilabel.devices.cpu.bits import ONE, popcount
 from equilabel.devices.cpu.union_find import unite
 from equilabel.devices.jit import inlined, njit
-from equilabel.domains.neighborhood import steps_around
+from equilabel.domains.grid import steps_around
 
 from .run_table import AXES, advance, block_of, locate
 from .unions import Detour, Rows, link_row, link_unknown
@@ -69,7 +69,7 @@ def join_faces(values, many, shape, periodic, axis, steps, roots):
     """Unite elements that lie last along an axis with their neighbors that lie first.
 
     Return whether any were united. `values` is (N,), compared only if `many`; `steps` is (K, n),
-    from `neighborhood.steps_around`; `roots` is a forest, (N,) of int64, -1 for background.
+    from `grid.steps_around`; `roots` is a forest, (N,) of int64, -1 for background.
     """
     joined = False
     position = np.empty(shape.size, np.int64)
@@ -140,7 +140,7 @@ def link_ends(pixels, columns, runs, periodic, steps):
     """Unite the run at the end of each row with the runs at the beginnings of neighboring rows.
 
     `pixels` holds values, or is empty if all foreground is one value. `steps` is (K, 6), from
-    `neighborhood.steps_around` along the last axis; the straight step comes first.
+    `grid.steps_around` along the last axis; the straight step comes first.
     """
     bits, shape = runs.bits, runs.shape
     final = columns - 1

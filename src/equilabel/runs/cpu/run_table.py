@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # ---- The runs of an image, and the blocks of rows that they are found in
 # Rows are the lines along the last axis: `columns` pixels, or `words` words of 64 bits. Blocks are
-# one, two or four rows that all touch each other (see `equilabel.domains.neighborhood.blocks`), and
+# one, two or four rows that all touch each other (see `equilabel.domains.grid.blocks`), and
 # a run of a block is a run of the union of its rows. There are five leading axes, padded with ones.
 #
 # Runs are numbered 1, 2, ... block by block; run 0 stands for "none". ``first[block, word]`` is the
@@ -56,7 +56,7 @@ class RunTable:
     runs: Runs
     counts: NDArray[np.int64]  # (blocks + 1,): number of the first run of each block
     columns: int  # pixels of a row
-    edges: NDArray[np.int64]  # (E, 10), from `domains.neighborhood.block_edges`
+    edges: NDArray[np.int64]  # (E, 10), from `domains.grid.block_edges`
     pixels: HostArray | None = None  # values, if they tell runs apart
     whole: bool = True  # all values that tell runs apart are whole numbers
     first_label: int = 1  # 0 or 1

@@ -10,7 +10,7 @@ from numpy import empty, ndarray
 
 from equilabel.devices.cpu.bits import LAST, NONE, ONE, popcount, smaller
 from equilabel.devices.jit import Kernel, entry_point, inlined, is_kept, njit
-from equilabel.domains.neighborhood import row_unions
+from equilabel.domains.grid import row_unions
 
 from .numbering import index, is_one, number, number_range, relabel, reorder
 from .packing import NOTHING, SEVERAL, begin, is_whole, pack, pack_values

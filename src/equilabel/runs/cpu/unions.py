@@ -104,7 +104,7 @@ def unite_contacts(runs, straight, left, right, block, other, word):
 
 
 # ---- The rows that are compared along an edge between blocks, and rows that may connect them
-# See `equilabel.domains.neighborhood.block_edges`.
+# See `equilabel.domains.grid.block_edges`.
 
 
 class Rows(NamedTuple):
@@ -303,7 +303,7 @@ def link_row(pixels, columns, runs, row, other, diagonal):
 
 
 # ---- The pass that unites touching runs of one value, from bits alone
-# Blocks of rows meet along *edges*, see `equilabel.domains.neighborhood.block_edges`. Contacts in a
+# Blocks of rows meet along *edges*, see `equilabel.domains.grid.block_edges`. Contacts in a
 # word follow from a few shifts and ands; a pair of runs is united only where a contact begins.
 
 
@@ -391,7 +391,7 @@ def link_row_above(runs, row):
 def link(runs, edges, first_edge, span):
     """Unite every run of some blocks with the runs of earlier blocks that it touches.
 
-    `edges` is (E, 10), from `domains.neighborhood.block_edges`, followed from `first_edge` on.
+    `edges` is (E, 10), from `domains.grid.block_edges`, followed from `first_edge` on.
     `span` is (first block, block after the last, low, high): edges lead to blocks `low` to before
     `high`. Threads first unite runs within their own ranges; the borders between ranges follow one
     by one.

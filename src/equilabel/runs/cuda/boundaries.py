@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel.devices.cuda.kernels import kernel, launch
-from equilabel.domains.neighborhood import steps_around
+from equilabel.domains.grid import steps_around
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

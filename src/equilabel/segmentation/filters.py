@@ -1,0 +1,473 @@
+"""Filters before the threshold: smoothing, and subtraction of the background."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from math import ceil
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from equilabel.arguments import (
+    as_host_array,
+    check_choice,
+    check_flag,
+    is_sequence,
+    normalize_bools,
+    shown,
+)
+from equilabel.devices import fetch, filters, is_on_cuda, library, take, threads
+from equilabel.quantities import WIDEST, blur_warnings_enabled, length_in_pixels, wide_blur
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from equilabel.array_types import HostArray
+    from equilabel.quantities import Lengths
+
+    Border = Literal["nearest", "reflect"]
+    from numpy.typing import NDArray
+
+# ---- Widths of filters along the axes of an image, in pixels
+
+
+def widths_in_pixels(
+    sigma: Lengths,
+    ndim: int,
+    *,
+    spacing: float | Sequence[float] | None = None,
+    unit: str | None = None,
+    stacked: bool = False,
+    name: str = "sigma",
+) -> list[float]:
+    """Return the width of a filter in pixels along each of `ndim` axes, 0 along that of a stack.
+
+    Arguments and errors as for `smooth`; `name` is what errors call `sigma`.
+    """
+    sizes = per_axis("spacing", 1.0 if spacing is None else spacing, ndim, stacked=stacked)
+    if not all(0 < value < np.inf for value in sizes):
+        message = (
+            f"spacing must be positive and finite; got {shown(spacing)}. "
+            "Leave it out where pixels have no known size."
+        )
+        raise ValueError(message)
+    if stacked and is_sequence(sigma) and len(sigma) == ndim:  # type: ignore[arg-type]
+        sigma = sigma[1:]  # type: ignore[index]
+    known = None if spacing is None else sizes[stacked:]
+    inner = ndim - stacked
+    widths = length_in_pixels(name, sigma, inner, spacing=known, unit=unit, most=WIDEST)
+    return [0.0] * stacked + list(widths)
+
+
+def warn_of_wide_blur(sigma: Lengths, widths: Sequence[float], shape: Sequence[int]) -> None:
+    """Warn if a Gaussian is so wide that it blurs objects together."""
+    found = wide_blur(widths, shape)
+    if found is None or not blur_warnings_enabled():
+        return
+    width, blur, side = found
+    given = f"sigma={shown(sigma)}"
+    if isinstance(sigma, str):
+        given += f" is {width:.3g} pixels and"
+    message = (
+        f"{given} blurs the image over {blur} pixels, more than a tenth of its {side}. "
+        "Pass a smaller sigma, such as '2px', unless this is meant."
+    )
+    warnings.warn(message, UserWarning, stacklevel=3)
+
+
+def per_axis(
+    name: str, value: object, ndim: int, *, stacked: bool, fill: float | None = None
+) -> list[float]:
+    """Return one number for each axis of an image, from one number or a sequence.
+
+    A sequence may leave out the axis of a stack, which always gets `fill`, by default 1. Errors
+    call the value `name`: TypeError if it is not numeric, ValueError if its length does not match.
+    """
+    inner = ndim - stacked
+    given = as_host_array(name, value)
+    if given.dtype.kind not in "buif":
+        message = f"{name} must be a number, or one for each axis; got {shown(value)}."
+        raise TypeError(message)
+    numbers = given.astype(np.float64)
+    if numbers.ndim == 0:
+        numbers = np.full(inner, numbers)
+    elif stacked and numbers.shape == (ndim,):
+        numbers = numbers[1:]
+    if numbers.shape != (inner,):
+        message = (
+            f"{name} must be a number, or one for each of {inner} axes; got {shown(value)}. "
+            "Give one number for all axes, or as many as there are."
+        )
+        raise ValueError(message)
+    return [1.0 if fill is None else fill] * stacked + [float(number) for number in numbers]
+
+
+# ---- Gaussian smoothing
+
+NARROWEST = 0.125  # pixels; narrower kernels are a single pixel
+
+
+def smooth(
+    image: ArrayLike,
+    sigma: Lengths,
+    *,
+    spacing: float | Sequence[float] | None = None,
+    unit: str | None = None,
+    stacked: bool = False,
+) -> HostArray:
+    """Smooth an image with a Gaussian whose width is given in pixels or as a length.
+
+    Parameters
+    ----------
+    image : (M, N[, ..., P]) array of bool, integer or float
+        Image to smooth.
+    sigma : float, str, or a sequence of them
+        Standard deviation, for all axes or for each. A number counts pixels, the same along all
+        axes. Text may have a unit, "0.3um": the same length in all directions. With 0 the image is
+        not smoothed.
+    spacing : float or sequence of float, optional
+        Pixel size, for all axes or for each. Only a `sigma` with a unit depends on it.
+    unit : str, optional
+        Unit of `spacing`: "um", "nm", ...
+    stacked : bool
+        Whether the first axis counts independent images: it is not smoothed along this axis, and
+        sequences may leave it out.
+
+    Returns
+    -------
+    array of the same shape
+        `image` itself if there is nothing to smooth. Otherwise float32 for bool, integers up
+        to 16 bits, float16 and float32, and float64 for wider types. Gray values are not rescaled.
+
+    Raises
+    ------
+    TypeError
+        If the image is not of a real type, or a number is required and something else is given.
+    ValueError
+        If `sigma` is negative or more than 1000 pixels, `spacing` is not positive, a sequence does
+        not have one entry for each axis, or `sigma` has a unit and `spacing` has none.
+
+    Warns
+    -----
+    UserWarning
+        If the blur is wider than a tenth of the image: its full width at half maximum, 2.355
+        `sigma`. There is no warning up to 2 pixels.
+
+    Notes
+    -----
+    Equal to ``skimage.filters.gaussian(image, sigma, preserve_range=True)`` except for rounding:
+    beyond its border, the image is continued by its last pixel. NaN and infinite pixels are not
+    changed, and do not contribute to their neighbors. A constant image stays constant to the last
+    bit.
+
+    Examples
+    --------
+    >>> image = np.array([[0, 0, 8, 0, 0]], dtype=np.uint8)
+    >>> smooth(image, 1.0).round(2)
+    array([[0.43, 1.94, 3.19, 1.94, 0.43]], dtype=float32)
+    >>> smooth(image, "1um", spacing=2.0, unit="um").round(2)
+    array([[0.  , 0.85, 6.29, 0.85, 0.  ]], dtype=float32)
+    """
+    stacked = check_flag("stacked", stacked)
+    pixels = as_pixels(image, stacked=stacked)
+    widths = widths_in_pixels(sigma, pixels.ndim, spacing=spacing, unit=unit, stacked=stacked)
+    warn_of_wide_blur(sigma, widths, pixels.shape)
+    if pixels.size == 0 or not any(widths):
+        return pixels
+    wide = pixels.dtype.itemsize > (4 if pixels.dtype.kind == "f" else 2)
+    values = converted(pixels, np.dtype(np.float64 if wide else np.float32))
+    lowest, highest, _ = extremes(pixels)
+    threads.check()
+    if not lowest < highest:
+        return values
+    return gaussian(values, widths, mode="nearest")
+
+
+def gaussian(values: HostArray, widths: Sequence[float], *, mode: Border) -> HostArray:
+    """Smooth an array of float32 or float64 in place; NaN and infinities are left out.
+
+    `widths` are the standard deviations along each axis, in pixels; `mode` continues the image
+    beyond its border as in `scipy.ndimage`. Equal to `scipy.ndimage.gaussian_filter` for finite
+    pixels.
+    """
+    if _all_finite(values):
+        return _filter(values, widths, mode)
+    finite = np.isfinite(values)
+    share = finite.astype(values.dtype)
+    known = _filter(np.where(finite, values, 0), widths, mode)
+    share = _filter(share, widths, mode)
+    values[finite] = known[finite] / share[finite]
+    return values
+
+
+def converted(pixels: HostArray, dtype: np.dtype[Any]) -> HostArray:
+    """Copy pixels as another type, in threads if there are many."""
+    if is_on_cuda(pixels):
+        return pixels.astype(dtype)
+    out = np.empty_like(pixels, dtype)
+    cuts = threads.ranges(len(pixels), pixels.size, fine=True)
+    threads.each(np.copyto, [(out[a:b], pixels[a:b]) for a, b in cuts])
+    return out
+
+
+def as_pixels(image: ArrayLike, *, stacked: bool = False) -> HostArray:
+    """Return an image as an array of bool, integers or floats in native byte order, on its device.
+
+    Copied only if necessary. Raises TypeError for other types, such as complex numbers, and
+    ValueError if there are too few axes.
+    """
+    pixels: HostArray = normalize_bools(take(image))
+    if pixels.dtype.kind not in "buif" or pixels.dtype.itemsize > 8:
+        message = (
+            f"image must be bool, integer or float of up to 64 bits; got {pixels.dtype}. "
+            "Convert it first, complex numbers for instance with np.abs."
+        )
+        raise TypeError(message)
+    check_axes(pixels.ndim - stacked, stacked=stacked)
+    return pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
+
+
+def check_axes(rank: int, *, stacked: bool) -> None:
+    """Raise ValueError if an image has no spatial axis."""
+    if rank < 1:
+        message = (
+            f"image must have at least {1 + stacked} axes where stacked={stacked}; "
+            f"got {rank + stacked}. Add axes with np.atleast_{1 + stacked}d."
+        )
+        raise ValueError(message)
+
+
+def extremes(pixels: HostArray) -> tuple[Any, Any, bool]:
+    """Return the smallest and the largest finite pixel, and whether all pixels are finite.
+
+    `pixels` must not be empty. Without a finite pixel these are infinity and minus infinity.
+    """
+    with np.errstate(invalid="ignore"):
+        lowest, highest = fetch(pixels.min())[()], fetch(pixels.max())[()]
+        if np.isfinite(lowest) and np.isfinite(highest):
+            return lowest, highest, True
+    finite = np.isfinite(pixels)
+    far = pixels.dtype.type(np.inf)
+    return (
+        fetch(np.where(finite, pixels, far).min())[()],
+        fetch(np.where(finite, pixels, -far).max())[()],
+        False,
+    )
+
+
+def _all_finite(values: HostArray) -> bool:
+    if is_on_cuda(values):
+        return bool(np.isfinite(values).all())
+    cuts = threads.ranges(len(values), values.size, fine=True)
+    return all(threads.each(lambda a, b: bool(np.isfinite(values[a:b]).all()), cuts))
+
+
+def _filter(values: HostArray, widths: Sequence[float], mode: Border) -> HostArray:
+    for axis, width in enumerate(widths):
+        if width >= NARROWEST and (mode == "reflect" or values.shape[axis] > 1):
+            filter_axis("gaussian_filter1d", values, width, axis, mode, out=values)
+    return values
+
+
+def filter_axis(
+    name: str, values: HostArray, width: float, axis: int, mode: Border, *, out: HostArray
+) -> None:
+    """Filter along one axis into `out`, which may be `values`, in threads that divide another axis.
+
+    `name` is that of a filter in `scipy.ndimage`.
+    """
+    work: Any = getattr(filters(values), name)
+    others = [a for a in range(values.ndim) if a != axis]
+    if not others or is_on_cuda(values):
+        work(values, width, axis, output=out, mode=mode)
+        return
+    longest = max(others, key=lambda a: values.shape[a])
+
+    def filter_piece(start: int, stop: int) -> None:
+        index = (*[slice(None)] * longest, slice(start, stop))
+        work(values[index], width, axis, output=out[index], mode=mode)
+
+    threads.each(filter_piece, threads.ranges(values.shape[longest], values.size, fine=True))
+
+
+# ---- The background by scikit-image's rolling ball
+
+GRAY_VALUES = 255  # range to which images are scaled: that of 8 bits
+
+
+def background_of_ball(
+    pixels: HostArray, radii: Sequence[float], *, dark: bool = False
+) -> HostArray:
+    """Return the background of an image by the rolling ball, see `subtract_background`.
+
+    `radii` of the ball are in pixels along each axis; a first axis of radius 0 counts independent
+    images. The background is nowhere above `pixels` (dark: below); for integers it is rounded away
+    from the pixels. NaN and infinities do not stop the ball.
+
+    >>> image = np.array([[0, 9, 9, 255, 9, 9]], dtype=np.uint8)
+    >>> background_of_ball(image, (0, 2))
+    array([[0, 0, 2, 9, 9, 9]], dtype=uint8)
+    """
+    from skimage.restoration import rolling_ball
+
+    if radii[0] == 0 and pixels.ndim > 1:
+        return np.stack([background_of_ball(image, radii[1:], dark=dark) for image in pixels])
+    upright = pixels.astype(np.float64)
+    if dark:
+        np.negative(upright, out=upright)
+    finite = np.isfinite(upright)
+    if not finite.any():
+        return pixels
+    within = upright[finite]
+    kernel = _ball(radii, float(within.max() - within.min()) / GRAY_VALUES)
+    upright[~finite] = np.inf  # as beyond the border
+    known = inspect.signature(rolling_ball).parameters
+    most = "workers" if "workers" in known else "num_threads"  # its name before scikit-image 0.26
+    options: dict[str, Any] = {most: threads.available()}
+    level: NDArray[np.float64] = rolling_ball(upright, kernel=kernel, **options)
+    if pixels.dtype.kind != "f":
+        np.floor(level, out=level)
+    level = np.where(finite, level, 0)
+    found: HostArray = (-level if dark else level).astype(pixels.dtype)
+    return found
+
+
+def _ball(radii: Sequence[float], scale: float) -> NDArray[np.float64]:
+    """Return the height of the upper half of an ellipsoid above its equator; inf outside of it.
+
+    The ball is as high as its largest radius times `scale`, in gray values per pixel.
+
+    >>> _ball((0, 5), 2.0)[0, 5:].round(1)
+    array([10. ,  9.8,  9.2,  8. ,  6. ,  0. ])
+    """
+    largest = max(radii)
+    square = np.zeros((1,) * len(radii))
+    for axis, radius in enumerate(radii):
+        reach = ceil(radius)
+        places = np.arange(-reach, reach + 1) * (largest / radius if radius else 0.0)
+        square = square + (places**2).reshape([-1 if a == axis else 1 for a in range(len(radii))])
+    return np.where(
+        square <= largest**2, scale * np.sqrt(np.maximum(largest**2 - square, 0)), np.inf
+    )
+
+
+# ---- Subtraction of an uneven background
+
+BackgroundMethod = Literal["top_hat", "rolling_ball"]
+METHODS = ("top_hat", "rolling_ball")
+
+
+def check_background_method(method: object, background: object) -> None:
+    """Raise ValueError if the method is unknown, or needs a radius that is not given."""
+    check_choice("background_method", method, METHODS, remedy="Pass 'top_hat' if unsure.")
+    if method != "top_hat" and background is None:
+        message = (
+            "background must be given with background_method='rolling_ball': it is the radius of "
+            "the ball; got None. Pass one wider than objects, such as '50px'."
+        )
+        raise ValueError(message)
+
+
+def subtract_background(
+    image: ArrayLike,
+    radius: Lengths,
+    *,
+    dark: bool = False,
+    method: BackgroundMethod = "top_hat",
+    spacing: float | Sequence[float] | None = None,
+    unit: str | None = None,
+    stacked: bool = False,
+) -> HostArray:
+    """Subtract the background of an image: everything that is wider than a box, or than a ball.
+
+    With the top-hat, the background is the morphological opening of the image: the minimum in a box
+    around each pixel, then the maximum of these minima. For dark objects it is the closing.
+
+    With the rolling ball, gray values are heights, and a ball rolls below the image (dark: above
+    it); the background is the surface that the ball can reach. As in ImageJ, one gray value of an
+    8-bit image is as high as a pixel is wide. Images of other types are scaled so that their range
+    is 255 gray values, and so have the same background.
+
+    Parameters
+    ----------
+    image : (M, N[, ...]) array of bool, integer or float
+        Image with an uneven background.
+    radius : float, str, or a sequence of them
+        Half the width of the box, or the radius of the ball, for all axes or for each: a number of
+        pixels, or a length with a unit. Choose it larger than your objects, because anything wider
+        counts as background. The box is rounded down to whole pixels.
+    dark : bool
+        Whether objects are darker than the background.
+    method : {"top_hat", "rolling_ball"}
+        The rolling ball is computed on the CPU even for images on a GPU, and its time grows with
+        the square (in 3D the cube) of the radius.
+    spacing, unit, stacked
+        As for `smooth`.
+
+    Returns
+    -------
+    array
+        0 in the background, positive in objects (dark: negative). Of the type of `image`; with dark
+        objects, unsigned types become signed types that hold the result (uint64: float64). NaN and
+        infinite pixels are not changed, and do not contribute to the background.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `smooth`, and if the radius is less than a pixel along all axes.
+
+    Notes
+    -----
+    Pixels beyond the border do not exist: boxes end there, and the ball can sink.
+
+    Examples
+    --------
+    >>> image = np.array([[5, 6, 30, 8, 9, 9]], dtype=np.uint8)
+    >>> subtract_background(image, (0, 1))
+    array([[ 0,  0, 22,  0,  0,  0]], dtype=uint8)
+    """
+    dark, stacked = check_flag("dark", dark), check_flag("stacked", stacked)
+    check_choice("method", method, METHODS, remedy="Pass 'top_hat' if unsure.")
+    pixels = as_pixels(image, stacked=stacked)
+    scale: Any = {"spacing": spacing, "unit": unit, "stacked": stacked}
+    radii = widths_in_pixels(radius, pixels.ndim, name="radius", **scale)
+    sides = [2 * int(each) + 1 for each in radii]
+    if max(sides, default=3) == 1:
+        message = (
+            f"radius must be 1 pixel or more, and wider than objects; got {shown(radius)}. "
+            "Pass a larger one, such as '50px'."
+        )
+        raise ValueError(message)
+    if pixels.size == 0 or pixels.dtype == np.bool_:
+        return pixels
+    least, most = ("maximum", "minimum") if dark else ("minimum", "maximum")
+    if dark and pixels.dtype.kind == "u":
+        signed = {1: np.int16, 2: np.int32, 4: np.int64, 8: np.float64}
+        pixels = pixels.astype(signed[pixels.dtype.itemsize])
+    if method == "rolling_ball":
+        host: HostArray = fetch(pixels)
+        level: HostArray = library(pixels).asarray(background_of_ball(host, radii, dark=dark))
+        return pixels - level
+    if pixels.dtype.kind != "f":
+        return pixels - _extreme(most, _extreme(least, pixels, sides), sides)
+    finite = np.isfinite(pixels)
+    far = pixels.dtype.type(-np.inf if dark else np.inf)
+    inner = _extreme(least, np.where(finite, pixels, far), sides)
+    level = _extreme(most, np.where(np.isfinite(inner), inner, -far), sides)
+    return np.where(finite, pixels - np.where(finite, level, 0), pixels)
+
+
+def _extreme(name: str, values: HostArray, sides: Sequence[int]) -> HostArray:
+    """Return the minimum or the maximum in a box around each pixel, one axis after the other."""
+    if values.dtype == np.float16:  # SciPy's filters do not accept it
+        return _extreme(name, values.astype(np.float32), sides).astype(np.float16)
+    for axis, side in enumerate(sides):
+        if side > 1 and values.shape[axis] > 1:
+            reach = min(side, 2 * values.shape[axis] - 1)  # a larger box gives the same
+            found = library(values).empty_like(values)
+            filter_axis(f"{name}_filter1d", values, reach, axis, "nearest", out=found)
+            values = found
+    return values
