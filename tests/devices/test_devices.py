@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import FrozenInstanceError
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -166,7 +167,11 @@ def working_cupy(index=0):
     cupy.entered = entered
     cupy.cuda.Device = Device
     cupy.cuda.memory = SimpleNamespace(OutOfMemoryError=FullMemory)
-    cupy.cuda.driver = SimpleNamespace(CUDADriverError=type("Other", (Exception,), {}))
+    cupy.context, cupy.freed = 1, []
+    cupy.cuda.driver = SimpleNamespace(
+        CUDADriverError=type("Other", (Exception,), {}), ctxGetCurrent=lambda: cupy.context
+    )
+    cupy.cuda.runtime.free = cupy.freed.append
     cupy.cuda.runtime.getDevice = lambda: index
     cupy.cuda.runtime.memGetInfo = lambda: (3 * 2**20, 2**33)
     cupy.get_default_memory_pool = lambda: pool
@@ -175,6 +180,17 @@ def working_cupy(index=0):
     )
     cupy.limit = 0
     return cupy
+
+
+def test_a_thread_without_a_context_gets_that_of_the_device(monkeypatch):
+    """Launches by the driver fail without one; the first call of the runtime makes it current."""
+    cupy = working_cupy()
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    with using("cuda"):
+        assert cupy.freed == []
+    cupy.context = 0
+    with using("cuda:1"):
+        assert (cupy.entered, cupy.freed) == ([1], [0])
 
 
 def test_work_goes_to_its_device_and_leaves_it(monkeypatch):
@@ -238,14 +254,15 @@ def test_arrays_of_two_gpus_are_refused(monkeypatch):
 
 
 def test_what_other_code_imported_moves_no_image(monkeypatch):
-    def refuse(*_):
-        raise AssertionError
+    def refuse(name):
+        assert ".cuda." not in name
+        return import_module(name)
 
     cupy = working_cupy()
     cupy.cuda.runtime.memGetInfo = lambda: (2**40, 2**40)
     monkeypatch.setitem(sys.modules, "cupy", cupy)
-    monkeypatch.setattr(sys.modules["equilabel.devices.choosing"], "import_module", refuse)
     rough = np.random.default_rng(0).random((2048, 2048)) < 0.5
+    monkeypatch.setattr(sys.modules["equilabel.devices.choosing"], "import_module", refuse)
     assert resolve("auto", rough) == "cpu"
     assert isinstance(label(rough), np.ndarray)
     for threshold in (50, (30, 60)):

@@ -1,11 +1,12 @@
 """Small images on the GPU: one launch, and what is remembered of it from call to call."""
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
 
 import numpy as np
 import pytest
 
-from equilabel import binarize, label
+from equilabel import binarize, label, regionprops_table, segment
 from equilabel.labeling import remembered as memory
 from equilabel.samples import blobs, percolation, spiral
 from resets import check_reset
@@ -278,6 +279,31 @@ def test_threads_remember_for_themselves(cupy):
             for labels, count in found:
                 assert count == expected[k].max()
                 np.testing.assert_array_equal(labels.get(), expected[k])
+
+
+def test_the_first_call_of_a_thread_needs_no_call_of_the_runtime(cupy):
+    """All its memory comes from the pool of CuPy, so nothing else gives the thread a context."""
+    image = percolation((200, 300), 0.5)
+    expected, pixels = label(image), cupy.asarray(image)
+    calls = [
+        lambda: label(pixels),
+        lambda: label(pixels, periodic=True),
+        lambda: label(pixels, method="komura"),
+        lambda: cupy.asarray(segment(pixels, threshold=0.5, sigma=1).labels),
+        lambda: cupy.asarray(regionprops_table(labels, properties=["label", "area"])["area"]),
+    ]
+    labels = label(pixels)
+    for call in calls:
+        kept = [call() for _ in range(3)]
+        one = kept[0].get()
+        del kept
+        found = []
+        thread = Thread(target=lambda call=call, found=found: found.append(call()))
+        thread.start()
+        thread.join()
+        assert len(found) == 1
+        np.testing.assert_array_equal(found[0].get(), one)
+    np.testing.assert_array_equal(labels.get(), expected)
 
 
 def test_every_device_has_its_own(cupy):

@@ -65,6 +65,8 @@ class using:
         if cupy.cuda.runtime.getDevice() != index:
             self._other = cupy.cuda.Device(index)
             self._other.__enter__()
+        if not cupy.cuda.driver.ctxGetCurrent():  # a thread that has not called the runtime yet,
+            cupy.cuda.runtime.free(0)  # which makes the context of the device its own
 
     def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
         try:
