@@ -132,10 +132,10 @@ def many_threads(monkeypatch):
 def here(tmp_path, monkeypatch):
     """Make an empty folder the working directory; `equilabel batch` works in this process."""
     from batches import label_here
-    from equilabel.cli import running
+    from equilabel.cli import batch
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(running, "label_all", label_here)
+    monkeypatch.setattr(batch, "label_all", label_here)
     return tmp_path
 
 

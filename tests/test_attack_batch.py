@@ -9,7 +9,7 @@ import pytest
 
 from attack import batch, disturbing
 from batches import posix
-from equilabel.cli import main, resume
+from equilabel.cli import folder, main
 
 pytestmark = [pytest.mark.slow, posix]
 
@@ -39,6 +39,6 @@ def test_the_attack_holds():
 
 @pytest.mark.long
 def test_results_that_are_kept_unseen_are_found_out(monkeypatch):
-    monkeypatch.setattr(resume, "holds", lambda *_, **__: True)
+    monkeypatch.setattr(folder, "holds", lambda *_, **__: True)
     counts = batch.attack(4, 3)
     assert counts.wrong + counts.lost > 0

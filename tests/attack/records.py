@@ -21,7 +21,7 @@ from unittest.mock import patch
 
 from attack import Counts
 from batches import label_here, picture, tiff
-from equilabel.cli import main, records, running
+from equilabel.cli import batch, main, records
 
 BATCH = ("batch", "in", "--out", "out", "--no-overlay", "--spacing", "0.5", "--unit", "um")
 DIGITS, DEEP = "digits", "deep"  # stand for what the parser of Python does not take
@@ -103,7 +103,7 @@ def places(value):
 def run(*more: str) -> tuple[int, str]:
     """Run the command in this process; return its exit code, and what it said."""
     said = io.StringIO()
-    in_here = patch.object(running, "label_all", label_here)
+    in_here = patch.object(batch, "label_all", label_here)
     with in_here, redirect_stdout(said), redirect_stderr(said):
         code = main([*BATCH, *more])
     return code, said.getvalue()

@@ -8,7 +8,7 @@ import pytest
 from batches import label_here
 from equilabel import label_chunked, segment, segment_chunked
 from equilabel.chunked import results
-from equilabel.cli import main, running
+from equilabel.cli import batch, main
 from equilabel.storage.ome_zarr import find_image
 
 zarr = pytest.importorskip("zarr")
@@ -147,7 +147,7 @@ def test_labels_elsewhere_have_the_position_of_their_image(tmp_path, monkeypatch
     by_ngff_zarr(tmp_path / "x.ome.zarr", "0.5")
     out = tmp_path / "labels.ome.zarr"
     segment_chunked(tmp_path / "x.ome.zarr", threshold=50, out=out, chunks=64)
-    monkeypatch.setattr(running, "label_all", label_here)
+    monkeypatch.setattr(batch, "label_all", label_here)
     words = ["--labels-format", "ome-zarr", "--no-overlay", "--out", str(tmp_path / "out")]
     assert main(["batch", str(tmp_path / "x.ome.zarr"), *words]) == 0
     for labels in (out, tmp_path / "out" / "x_labels.zarr"):

@@ -14,7 +14,7 @@ import pytest
 
 from batches import label_here, picture, summary
 from equilabel import label, label_chunked, segment_chunked
-from equilabel.cli import main, running
+from equilabel.cli import batch, main
 from equilabel.storage.images import read_image
 
 zarr = pytest.importorskip("zarr")
@@ -89,7 +89,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_zarr_that_lies_is_refused_at_once_in_the_words_of_its_fault(here, monkeypatch, fault):
-    monkeypatch.setattr(running, "label_all", label_here)
+    monkeypatch.setattr(batch, "label_all", label_here)
     damage, rule = FAULTS[fault]
     damage(ome_zarr("in/a.zarr"))
     begun = time.monotonic()
@@ -102,7 +102,7 @@ def test_a_zarr_that_lies_is_refused_at_once_in_the_words_of_its_fault(here, mon
 
 
 def test_labels_that_the_disk_cannot_hold_are_refused_before_work(here, monkeypatch):
-    monkeypatch.setattr(running, "label_all", label_here)
+    monkeypatch.setattr(batch, "label_all", label_here)
     set_shape(10**9, 10**9)(ome_zarr("in/a.zarr"))
     assert main(["batch", "in", "--no-overlay", "--out", "out"]) == 1
     error = summary()["in/a.zarr"]["error"]
@@ -176,7 +176,7 @@ def test_a_chunk_that_is_no_file_is_refused_at_once(here, kind, capsys):
 
 
 def test_chunks_that_are_missing_are_told_in_a_note(here, monkeypatch, capsys):
-    monkeypatch.setattr(running, "label_all", label_here)
+    monkeypatch.setattr(batch, "label_all", label_here)
     ome_zarr("in/a.zarr")
     whole = ome_zarr("in/b.zarr", config={"write_empty_chunks": True})
     (whole / "0/c/1/1").unlink()

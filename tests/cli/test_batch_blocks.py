@@ -10,7 +10,7 @@ import zarr
 
 from batches import label_here, names, record, refused, results, summary
 from equilabel import segment
-from equilabel.cli import main, running
+from equilabel.cli import batch, main
 from equilabel.storage.tiff import read_tiff
 
 RNG = np.random.default_rng(3)
@@ -20,7 +20,7 @@ WORDS = ["--out", "out", "--sigma", "1", "--min-size", "30", "--threshold", "110
 
 @pytest.fixture(autouse=True)
 def in_this_process(monkeypatch):
-    monkeypatch.setattr(running, "label_all", label_here)
+    monkeypatch.setattr(batch, "label_all", label_here)
 
 
 def scan(path, pixels, channels=("DAPI", "GFP")):

@@ -17,7 +17,7 @@ import pytest
 
 from batches import picture, posix, record, summary, tiff
 from clusters import cluster
-from equilabel.cli import clusters, main, one, running
+from equilabel.cli import batch, clusters, main, one
 from equilabel.cli.options import Options, RefusedError
 from equilabel.cli.records import Provenance, provenance
 
@@ -142,7 +142,7 @@ def test_a_lost_scheduler_loses_no_image(folder, monkeypatch, capsys, caplog):
     from distributed import Client
 
     assert main(["batch", "in", "--out", "here"]) == 1
-    kept, keep = [], running.Batch.keep
+    kept, keep = [], batch.Batch.keep
     monkeypatch.setattr("equilabel.chunked.engine.SOON", 2)
     words = ["batch", "in", "--out", "there"]
     soon = dask.config.set({"distributed.comm.timeouts.connect": "1s"})  # 30 s by default
@@ -157,7 +157,7 @@ def test_a_lost_scheduler_loses_no_image(folder, monkeypatch, capsys, caplog):
                 scheduler.wait()
             return keep(self, job, record)
 
-        monkeypatch.setattr(running.Batch, "keep", kill)
+        monkeypatch.setattr(batch.Batch, "keep", kill)
         assert main([*words, "--scheduler", address]) == 1
     assert 2 <= len(kept) < 6
     warned = [one for one in caplog.records if one.levelno >= logging.WARNING]

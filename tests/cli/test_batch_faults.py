@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from batches import label_here, names, picture, posix, record, refused, summary, tiff
-from equilabel.cli import main, running
+from equilabel.cli import batch, main
 
 OME = (
     '<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"><Image ID="Image:0" Name="{}">'
@@ -163,7 +163,7 @@ def test_a_file_that_vanishes_before_it_is_read_costs_its_row(here, monkeypatch)
         return label_here(jobs, *arguments, **keywords)
 
     make_images()
-    monkeypatch.setattr(running, "label_all", label_without_b)
+    monkeypatch.setattr(batch, "label_all", label_without_b)
     assert main(["batch", "in", "--no-overlay", "--out", "out"]) == 1
     failed = [row for row in summary().values() if row["status"] == "failed"]
     assert len(summary()) == 6
@@ -181,7 +181,7 @@ def test_a_clock_that_jumps_changes_no_result_and_no_record(here, monkeypatch):
     jumps = [1]
     make_images()
     assert main(["batch", "in", "--no-overlay", "--out", "quiet"]) == 0
-    monkeypatch.setattr(running, "datetime", Jumping)
+    monkeypatch.setattr(batch, "datetime", Jumping)
     monkeypatch.setattr(time, "time", lambda: 1e9 + 1e6 * len(jumps) * (-1) ** len(jumps))
     os.utime("in/a.tif", (2**33, 2**33))
     assert main(["batch", "in", "--no-overlay", "--out", "out"]) == 0

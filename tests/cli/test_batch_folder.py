@@ -18,7 +18,7 @@ from batches import (
     tiff,
     without_privileges,
 )
-from equilabel.cli import folder, main, one, running
+from equilabel.cli import batch, folder, main, one
 from equilabel.cli.options import Options
 from equilabel.cli.records import provenance
 from equilabel.storage import files
@@ -237,7 +237,7 @@ def test_records_that_cannot_be_written_are_told(here, capsys, monkeypatch):
         raise OSError(28, "No space left on device")
 
     tiff("a.tif")
-    monkeypatch.setattr(running, "write_summary", fail)
+    monkeypatch.setattr(batch, "write_summary", fail)
     assert main(["batch", "a.tif", "--out", "out"]) == 1
     assert capsys.readouterr().err.count("disk of --out must have room") == 1
     assert record()["status"] == "done"
@@ -250,7 +250,7 @@ def test_a_disk_that_is_full_before_the_first_result_is_refused(here, capsys, mo
 
     tiff("a.tif")
     with monkeypatch.context() as patch:
-        patch.setattr(running, "write_run", fail)
+        patch.setattr(batch, "write_run", fail)
         assert main(["batch", "a.tif", "--out", "out"]) == 2
     assert "disk of --out must have room" in capsys.readouterr().err
     assert not Path("out").exists()
@@ -276,7 +276,7 @@ def test_records_are_written_where_the_next_run_clears_up(here, monkeypatch):
 
     written = []
     for name in ("write_run", "write_summary"):
-        monkeypatch.setattr(running, name, noting(getattr(running, name)))
+        monkeypatch.setattr(batch, name, noting(getattr(batch, name)))
     tiff("a.tif")
     assert main(["batch", "a.tif", "--out", "out"]) == 0
     assert [path.name for path in written] == ["run.json", "run.json", "summary.csv"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from batches import label_here, picture, posix, summary, tiff
-from equilabel.cli import main, running
+from equilabel.cli import batch, main
 
 pytestmark = [pytest.mark.slow, posix]
 
@@ -69,7 +69,7 @@ def contents(folder):
 def test_a_run_disturbed_at_any_moment_ends_with_the_bytes_of_a_quiet_one(
     here, monkeypatch, moment, seed
 ):
-    monkeypatch.setattr(running, "label_all", label_here)
+    monkeypatch.setattr(batch, "label_all", label_here)
     chance = random.Random(seed)
     for name in "abcd":
         tiff(f"in/{name}.tif", picture((24, 64), objects=1 + "abcd".index(name)))

@@ -9,7 +9,7 @@ import pytest
 
 from batches import names, picture, record, refused, results, summary, tiff
 from equilabel import segment, segment_chunked
-from equilabel.cli import commands, main, parameters, parsing, trial
+from equilabel.cli import commands, main, parsing, trial
 from equilabel.cli.errors import explain
 from equilabel.cli.options import Options
 from equilabel.devices import DeviceReport
@@ -52,9 +52,9 @@ def test_an_option_is_one_field(monkeypatch):
     class More(SegmentOptions):
         roundness: float = option(0.5, "number", "Drop objects less round.", example="0.7")
 
-    monkeypatch.setattr(parameters, "OPTIONS", (More, *parameters.OPTIONS[1:]))
+    monkeypatch.setattr(parsing, "OPTIONS", (More, *parsing.OPTIONS[1:]))
     monkeypatch.setattr(parsing, "SegmentOptions", More)
-    added = {each.name: each for each in parameters._parameters("batch")}["roundness"]
+    added = {each.name: each for each in parsing._parameters("batch")}["roundness"]
     assert added.default == "0.5"
     assert added.annotation.__metadata__[0].help == "Drop objects less round."
     assert parsing.read_options({"roundness": "0.25"}).parameters()["roundness"] == 0.25
@@ -266,7 +266,7 @@ def test_parquet_without_pyarrow_is_refused_before_work(here, capsys, monkeypatc
     tiff("a.tif")
     words = ("batch", "a.tif", "--out", "out", "--format")
     with monkeypatch.context() as patch:
-        patch.setattr("equilabel.cli.chunk_choices.find_spec", lambda name: None)
+        patch.setattr("equilabel.cli.chunked.find_spec", lambda name: None)
         said = refused(capsys, *words, "parquet")
     assert "--format parquet needs pyarrow; got none installed" in said
     assert "or pass --format csv" in said

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from batches import SOURCE, label_here, names, picture, posix, refused, results, summary, tiff
-from equilabel.cli import folder, main, running
+from equilabel.cli import batch, folder, main
 from equilabel.cli.folder import RECORD
 
 BATCH = ("batch", "in", "--out", "out")
@@ -33,7 +33,7 @@ def kill(here, monkeypatch):
     """
     for name in "abc":
         tiff(f"in/{name}.tif", picture((48, 64), objects=1 + ord(name) % 3))
-    monkeypatch.setattr(running, "label_all", label_here)
+    monkeypatch.setattr(batch, "label_all", label_here)
 
     def run_until(moves, *words):
         left, begun = iter(range(moves)), []
@@ -51,7 +51,7 @@ def kill(here, monkeypatch):
 
         with monkeypatch.context() as patch:
             patch.setattr(Path, "replace", move)
-            patch.setattr(running, "label_all", label_and_note)
+            patch.setattr(batch, "label_all", label_and_note)
             patch.setattr(folder.shutil, "rmtree", lambda *_, **__: None)
             with pytest.raises(Killed):
                 main([*BATCH, *words])

@@ -13,7 +13,7 @@ import pytest
 
 from attack.records import printed
 from batches import label_here, names, picture, record, refused, results, summary, tiff
-from equilabel.cli import folder, main, records, resume, running, trial
+from equilabel.cli import batch, folder, main, records, trial
 from equilabel.cli.records import record_path
 
 SIZES = {"of": "area", "unit": "", "counts": {}}
@@ -36,7 +36,7 @@ def killed(after):
             yield found
 
     with pytest.MonkeyPatch.context() as patch, suppress(Killed):
-        patch.setattr(running, "label_all", label_some)
+        patch.setattr(batch, "label_all", label_some)
         yield
         pytest.fail("the run came to its end")
 
@@ -147,7 +147,7 @@ def test_resume_starts_no_process_where_small_images_are_complete(finished, monk
         pytest.fail("a process was started")
 
     with monkeypatch.context() as patch:
-        patch.setattr(running, "label_all", fail)
+        patch.setattr(batch, "label_all", fail)
         assert finished() == ["skipped", "skipped"]
 
 
@@ -158,8 +158,8 @@ def test_large_files_are_compared_by_processes(finished, monkeypatch):
         given.extend(job.name for job in jobs)
         return label_here(jobs, *words, **keywords)
 
-    monkeypatch.setattr(running, "label_all", label_and_note)
-    monkeypatch.setattr(resume, "SMALL", Path("out/b_overlay.png").stat().st_size - 1)
+    monkeypatch.setattr(batch, "label_all", label_and_note)
+    monkeypatch.setattr(folder, "SMALL", Path("out/b_overlay.png").stat().st_size - 1)
     assert finished() == ["skipped", "skipped"]
     assert given == ["a", "b"]
 
@@ -170,7 +170,7 @@ def test_an_interrupt_while_results_are_compared_leaves_all_as_it_is(finished, m
 
     before = content()
     with monkeypatch.context() as patch:
-        patch.setattr(running, "find_kept_at_once", interrupt)
+        patch.setattr(batch, "find_kept_at_once", interrupt)
         assert main([*BATCH, "--resume"]) == 130
     assert "nothing was written" in capsys.readouterr().err
     assert content() == before
@@ -181,7 +181,7 @@ def test_a_trial_of_the_options_comes_before_kept_images_are_declared(finished, 
     before = content()
     with monkeypatch.context() as patch:
         patch.setattr(trial, "check", lambda _: "no GPU")
-        patch.setattr(running, "label_all", label_here)
+        patch.setattr(batch, "label_all", label_here)
         assert main([*BATCH, "--resume"]) == 2
     assert content() == before
 

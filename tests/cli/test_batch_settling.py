@@ -8,7 +8,7 @@ from threading import Barrier, Event
 import pytest
 
 from batches import label_here, names, results, summary, tiff
-from equilabel.cli import main, running
+from equilabel.cli import batch, main
 from equilabel.cli.workers import Settling
 from equilabel.storage.files import passing_names, replacing
 
@@ -88,7 +88,7 @@ def test_an_error_of_the_caller_comes_first_and_what_was_added_is_kept():
 
 def test_results_reach_the_disk_before_they_get_their_names(here, monkeypatch):
     tiff("in/a.tif")
-    monkeypatch.setattr(running, "label_all", label_here)
+    monkeypatch.setattr(batch, "label_all", label_here)
     flushed, fsync = [], os.fsync
 
     def watch(descriptor):
@@ -108,15 +108,15 @@ def test_results_reach_the_disk_before_they_get_their_names(here, monkeypatch):
 def test_results_that_do_not_reach_the_disk_fail_by_themselves(here, monkeypatch):
     for name in "abc":
         tiff(f"in/{name}.tif")
-    monkeypatch.setattr(running, "label_all", label_here)
-    flush = running.settle.__globals__["flush_file"]
+    monkeypatch.setattr(batch, "label_all", label_here)
+    flush = batch.settle.__globals__["flush_file"]
 
     def fail(path):
         if path.name == "b_table.csv":
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
         flush(path)
 
-    monkeypatch.setitem(running.settle.__globals__, "flush_file", fail)
+    monkeypatch.setitem(batch.settle.__globals__, "flush_file", fail)
     assert main(BATCH) == 1
     assert names() == results("a", "c")
     assert [row["status"] for row in summary().values()] == ["done", "failed", "done"]

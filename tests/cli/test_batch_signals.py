@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from batches import SOURCE, label_here, names, posix, record, results, start, summary, tiff
-from equilabel.cli import batch, main, resume, running, signals
+from equilabel.cli import batch, folder, main, streams
 
 REQUESTS = [signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGINT)]
 BATCH = ("batch", "in", "--out", "out")
@@ -31,20 +31,20 @@ def interrupt(after):
 def test_an_interrupt_keeps_what_is_finished(here, monkeypatch, capsys):
     for name in "abc":
         tiff(f"in/{name}.tif")
-    monkeypatch.setattr(running, "label_all", interrupt(after=1))
+    monkeypatch.setattr(batch, "label_all", interrupt(after=1))
     assert main(BATCH) == 130
     assert [row["status"] for row in summary().values()] == ["done", *["interrupted"] * 2]
     assert record()["status"] == "interrupted"
     assert names() == results("a")
     assert "1 labeled, 2 interrupted" in capsys.readouterr().out
-    monkeypatch.setattr(running, "label_all", label_here)
+    monkeypatch.setattr(batch, "label_all", label_here)
     assert main([*BATCH, "--resume"]) == 0
     assert [row["status"] for row in summary().values()] == ["skipped", "done", "done"]
 
 
 def test_an_interrupt_before_the_first_result_leaves_nothing(here, monkeypatch, capsys):
     tiff("in/a.tif")
-    monkeypatch.setattr(running, "label_all", interrupt(after=0))
+    monkeypatch.setattr(batch, "label_all", interrupt(after=0))
     assert main(BATCH) == 130
     assert "nothing was written" in capsys.readouterr().err
     assert not Path("out").exists()
@@ -52,28 +52,28 @@ def test_an_interrupt_before_the_first_result_leaves_nothing(here, monkeypatch, 
 
 @pytest.mark.parametrize("small", [True, False])
 def test_an_interrupt_while_resuming_forgets_nothing(here, monkeypatch, small):
-    monkeypatch.setattr(resume, "SMALL", resume.SMALL * small)
+    monkeypatch.setattr(folder, "SMALL", folder.SMALL * small)
     for name in "abc":
         tiff(f"in/{name}.tif")
     assert main(BATCH) == 0
     Path("out/c_table.csv").write_text("another size")
-    monkeypatch.setattr(running, "label_all", interrupt(after=0 if small else 1))
+    monkeypatch.setattr(batch, "label_all", interrupt(after=0 if small else 1))
     assert main([*BATCH, "--resume"]) == 130
     rows = summary().values()
     assert [row["status"] for row in rows] == ["skipped", "skipped", "interrupted"]
     assert ["not checked again" in row["notes"] for row in rows] == [False, not small, False]
-    monkeypatch.setattr(running, "label_all", label_here)
+    monkeypatch.setattr(batch, "label_all", label_here)
     assert main([*BATCH, "--resume"]) == 0
     assert [row["status"] for row in summary().values()] == ["skipped", "skipped", "done"]
 
 
 def test_an_interrupt_before_the_first_image_of_a_resumed_run_changes_nothing(here, monkeypatch):
-    monkeypatch.setattr(resume, "SMALL", 0)  # else both are kept before that
+    monkeypatch.setattr(folder, "SMALL", 0)  # else both are kept before that
     for name in "ab":
         tiff(f"in/{name}.tif")
     assert main(BATCH) == 0
     before = {name: Path("out", name).read_bytes() for name in names()}
-    monkeypatch.setattr(running, "label_all", interrupt(after=0))
+    monkeypatch.setattr(batch, "label_all", interrupt(after=0))
     assert main([*BATCH, "--resume"]) == 130
     assert {name: Path("out", name).read_bytes() for name in names()} == before
 
@@ -85,7 +85,7 @@ def test_an_error_of_the_program_itself_keeps_what_is_finished(here, monkeypatch
 
     for name in "ab":
         tiff(f"in/{name}.tif")
-    monkeypatch.setattr(running, "label_all", label_some)
+    monkeypatch.setattr(batch, "label_all", label_some)
     assert main(BATCH) == 1
     said = capsys.readouterr().err
     assert "ZeroDivisionError: integer division or modulo by zero. Please report this." in said
@@ -110,7 +110,7 @@ def test_a_request_to_end_before_work_is_one_line_and_its_code(here, monkeypatch
 @pytest.mark.parametrize("number", REQUESTS)
 def test_signals_are_heard_without_tearing_work(number):
     before = signal.getsignal(number)
-    with signals.collecting() as heard:
+    with streams.collecting() as heard:
         os.kill(os.getpid(), number)
         time.sleep(0.01)
         assert heard == [number]
@@ -121,7 +121,7 @@ def test_signals_are_heard_without_tearing_work(number):
 def test_a_signal_that_is_ignored_stays_ignored():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with signals.collecting() as heard, signals.raising():
+        with streams.collecting() as heard, streams.raising():
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
         assert heard == []

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from batches import picture, posix, record, sizes, summary, tiff
-from equilabel.cli import main, running
+from equilabel.cli import batch, main
 from equilabel.storage.table import read_table
 
 MICROMETERS = {"ome": True, "metadata": {"axes": "YX", **sizes(0.5, 0.5)}}
@@ -38,12 +38,12 @@ def test_the_table_is_the_same_in_whatever_order_images_are_finished(here, monke
     for name in "abc":
         tiff(f"in/{name}.tif", picture(objects=1 + "abc".index(name)))
     main(["batch", "in", "--out", "one"])
-    label_here = running.label_all
+    label_here = batch.label_all
 
     def backwards(jobs, *others, **options):
         return label_here(jobs[::-1], *others, **options)
 
-    monkeypatch.setattr(running, "label_all", backwards)
+    monkeypatch.setattr(batch, "label_all", backwards)
     main(["batch", "in", "--out", "two"])
     first, second = (Path(out, "objects.csv").read_bytes() for out in ("one", "two"))
     assert first == second
@@ -120,13 +120,13 @@ def test_the_summary_has_a_row_for_each_frame_of_a_movie(here, words):
 
 def test_tables_that_were_changed_meanwhile_are_not_mixed(here, capsys, monkeypatch):
     tiff("a.tif")
-    merge = running.merge_tables
+    merge = batch.merge_tables
 
     def spoil(path, parts, **options):
         parts[0].path.write_text("label,area\n1\n", encoding="utf-8")
         merge(path, parts, **options)
 
-    monkeypatch.setattr(running, "merge_tables", spoil)
+    monkeypatch.setattr(batch, "merge_tables", spoil)
     assert main(["batch", "a.tif", "--out", "out"]) == 1
     assert "got 1 cells in a row for 2 columns in" in capsys.readouterr().err
     assert not Path("out/objects.csv").exists()
@@ -136,13 +136,13 @@ def test_tables_that_were_changed_meanwhile_are_not_mixed(here, capsys, monkeypa
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_pipe_in_the_place_of_a_table_is_not_waited_for(here, capsys, monkeypatch, kind):
     tiff("a.tif")
-    merge = running.merge_tables
+    merge = batch.merge_tables
 
     def spoil(path, parts, **options):
         parts[0].path.unlink()
         os.mkfifo(parts[0].path)
         merge(path, parts, **options)
 
-    monkeypatch.setattr(running, "merge_tables", spoil)
+    monkeypatch.setattr(batch, "merge_tables", spoil)
     assert main(["batch", "a.tif", "--out", "out", "--format", kind]) == 1
     assert "a pipe in place of a file" in capsys.readouterr().err

@@ -12,7 +12,7 @@ import pytest
 
 import light_worker
 from batches import SOURCE, names, picture, posix, results, start, summary, tiff
-from equilabel.cli import main, one, running, workers
+from equilabel.cli import batch, main, one, workers
 from equilabel.cli.options import Options, RefusedError
 from equilabel.cli.records import provenance
 
@@ -226,7 +226,7 @@ def test_the_others_go_on_where_one_worker_cannot_start(light, monkeypatch):
 
 
 def test_workers_refuse_bad_options_before_work(here, monkeypatch, capsys):
-    monkeypatch.setattr(running, "label_all", workers.label_all)
+    monkeypatch.setattr(batch, "label_all", workers.label_all)
     tiff("a.tif")
     words = ["batch", "a.tif", "missing.tif", "a_labels.tif", "--out", "out"]
     Path("a_labels.tif").touch()
@@ -242,7 +242,7 @@ def test_workers_refuse_bad_options_before_work(here, monkeypatch, capsys):
 
 
 def test_several_workers_give_what_one_gives(here, monkeypatch):
-    monkeypatch.setattr(running, "label_all", workers.label_all)
+    monkeypatch.setattr(batch, "label_all", workers.label_all)
     for number in range(4):
         tiff(f"in/{number}.tif", picture(objects=number % 3 + 1))
     assert main(["batch", "in", "--out", "out", "--jobs", "2"]) == 0

@@ -13,11 +13,10 @@ import tifffile
 from PIL import Image
 
 from batches import names, ome_zarr, picture, posix, record, refused, sizes, tiff
-from equilabel.cli import main, one, progress
+from equilabel.cli import main, one, progress, report
 from equilabel.cli.options import Options
 from equilabel.cli.progress import Pace
 from equilabel.cli.records import Record, provenance
-from equilabel.cli.report import thumbnails
 from equilabel.cli.trial import drawing, forecast
 from equilabel.storage.axes import Header
 from equilabel.storage.images import read_header
@@ -100,7 +99,7 @@ def test_links_and_pictures_are_of_files_whose_names_cannot_be_printed(here):
 
 
 def test_pictures_are_left_out_of_a_report_that_has_many(here, monkeypatch):
-    monkeypatch.setattr(thumbnails, "MOST", 1)
+    monkeypatch.setattr(report, "MOST_PICTURES", 1)
     for name in "abc":
         tiff(f"in/{name}.tif")
     assert main(["batch", "in", "--out", "out"]) == 0
@@ -112,8 +111,8 @@ def test_pictures_are_taken_from_an_earlier_report_while_overlays_stay_the_same(
         tiff(f"in/{name}.tif", picture(objects=1 + number))
     assert main(["batch", "in", "--out", "out"]) == 0
     found, before = [], pictures()
-    make = thumbnails._thumbnail
-    monkeypatch.setattr(thumbnails, "_thumbnail", lambda path: found.append(path) or make(path))
+    make = report._thumbnail
+    monkeypatch.setattr(report, "_thumbnail", lambda path: found.append(path) or make(path))
     assert main(["batch", "in", "--out", "out", "--resume"]) == 0
     assert (found, pictures()) == ([], before)
     tiff("in/b.tif", picture(objects=0))

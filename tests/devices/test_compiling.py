@@ -173,7 +173,7 @@ def test_a_worker_says_so_before_its_answer(monkeypatch):
 
     monkeypatch.setattr(workers, "check", lambda _: "" if fresh()(21) == 42 else "wrong")
     monkeypatch.setattr(workers, "_follow", lambda: None)
-    monkeypatch.setattr(workers.signals, "ignore", lambda: None)
+    monkeypatch.setattr(workers.streams, "ignore", lambda: None)
     sent = Connection()
     workers.serve(sent, Options(), provenance(Options()), 1)
     assert sent == ["compiling, first time only: 1 function", "", ""]

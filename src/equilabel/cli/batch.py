@@ -1,28 +1,414 @@
-"""`equilabel batch`: check the arguments, lock the output folder, start the run."""
+"""`equilabel batch`: check the arguments, lock the output folder, and run."""
 
 from __future__ import annotations
 
+import platform
+import signal
+import sys
+import warnings
+from contextlib import closing, suppress
+from dataclasses import asdict, replace
+from datetime import datetime
+from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from .chunk_choices import check_formats
-from .clusters import check_scheduler
-from .folder import claimed, refuse_losses
-from .inputs import find, find_pairs, find_stacks, refuse_clashes
-from .names import expanded
+import equilabel
+from equilabel.storage.files import flush_folder
+from equilabel.storage.memory import free, readable
+from equilabel.storage.table import Part, merge_tables
+
+from . import progress
+from .chunked import check_formats
+from .clusters import check_scheduler, label_on_cluster
+from .errors import explain
+from .folder import (
+    Flushes,
+    claimed,
+    clear_others,
+    count_others,
+    find_earlier,
+    find_finished,
+    find_kept_at_once,
+    refuse_difference,
+    refuse_losses,
+    settle,
+)
+from .inputs import expanded, find, find_pairs, find_stacks, printable, refuse_clashes
+from .one import Job, examine
 from .options import RefusedError
-from .records import provenance
-from .rehearsal import rehearse
-from .resume import count_others, refuse_difference
-from .running import Batch
+from .progress import images
+from .records import OBJECTS, OF_RUN, REPORT, RUN, STATE, SUMMARY, Record, provenance, write_run
+from .report import read_thumbnails, write_report
+from .results import lengths, write_summary
+from .streams import collecting, complain, say
+from .trial import check, forecast, is_in_blocks, try_axes
+from .workers import Settling, label_all
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Sequence
+
+    from equilabel.storage.axes import Header
 
     from .inputs import Input
     from .options import Options
-    from .records import Provenance
-    from .repeat import Earlier
+    from .records import Earlier, Facts, Provenance
+
+
+def rehearse(
+    inputs: Sequence[Input],
+    out: Path,
+    options: Options,
+    *,
+    jobs: int,
+    resume: bool,
+    skipped: Sequence[str],
+) -> int:
+    """Print what a run would do with each image, and its memory; return the exit code.
+
+    The exit code is 0, or 1 if an image would fail. `skipped` are lines about files that are left
+    out. Raises RefusedError if the options fit no image.
+    """
+    complaint = check(options)
+    if complaint:
+        raise RefusedError(complaint)
+    for line in skipped:
+        say(line)
+    say(f"dry run: {images(len(inputs))}, results would be in {printable(out)}")
+    needs, sizes, kept, failed = [0], 0, 0, 0
+    names = [item.name for item in inputs if resume and not item.complaint]
+    complete = _complete(names, out, options)
+    for item in inputs:
+        name = printable(item.path)
+        if item.name in complete and not item.complaint:
+            say(f"{name}: complete; kept if the file is unchanged")
+            kept += 1
+            continue
+        try:
+            size, need, text = _describe(item, out, options)
+        except Exception as error:
+            say(f"{name}: would fail: {explain(error)}")
+            failed += 1
+            continue
+        say(f"{name}: {text}, takes about {readable(need)} of memory")
+        needs.append(need)
+        sizes += size
+    words = "measured" if options.command == "measure" else "labeled"
+    parts = [f"{len(needs) - 1} would be {words}", f"{kept} kept", f"{failed} would fail"]
+    say(f"\n{images(len(inputs))}: {', '.join(part for part in parts if part[0] != '0')}")
+    allowed = readable(free() if options.memory_limit is None else options.memory_limit)
+    at_once = sum(sorted(needs)[-jobs:])
+    say(f"  pixels    {readable(sizes)} when decoded")
+    say(f"  memory    about {readable(max(needs))} for the largest image, of {allowed} allowed")
+    if jobs > 1:
+        say(f"            about {readable(at_once)} for the {jobs} largest, if they meet")
+    say("  nothing was computed or written")
+    return int(failed > 0)
+
+
+def _complete(names: Collection[str], out: Path, options: Options) -> set[str]:
+    """Return images with complete results, judged by sizes, or finished by a killed run."""
+    made_with = provenance(options).fingerprint
+    found = {one.name for one in find_finished(out, names, options, made_with)}
+    return found | {
+        name for name in names if find_earlier(out, name, options, made_with, hashed=False)
+    }
+
+
+def _describe(item: Input, out: Path, options: Options) -> tuple[int, int, str]:
+    """Return bytes of pixels, bytes of memory, and a description; raise the errors of reading."""
+    if item.complaint:
+        raise ValueError(item.complaint)
+    if is_in_blocks(item.path, options):
+        from .chunked import describe_blocks
+
+        return describe_blocks(item.path, out, options)
+    headers = _examine([path for path in (item.path, item.image) if path is not None], options)
+    need = max(forecast(header, options) for header in headers)
+    size = sum(header.nbytes for header in headers)
+    return size, need, f"{headers[0]}, {readable(size)}"
+
+
+def _examine(files: Sequence[Path], options: Options) -> Sequence[Header]:
+    """Read an image as a run does, and try the options with its axes and pixel size."""
+    with warnings.catch_warnings(action="ignore"):
+        headers, known = examine(files, options)
+    rank, unit = len(known.axes) - known.stacked, None if known.distances is None else known.unit
+    try_axes(options, rank, stacked=known.stacked, spacing=known.distances, unit=unit)
+    return headers
+
+
+THREADS = 8  # that flush results to the disk, at most
+SOON = 0.2  # seconds between messages while earlier results are compared
+UNCHECKED = "The results of an earlier run were not checked again: this run was interrupted."
+
+
+class Batch:
+    """A run over many images, with the record of each.
+
+    `out` is the output folder, locked for this run, `place` the folder in it for unfinished files.
+    `inputs` includes arguments without an image. `skipped` are lines about files that are left out,
+    printed once the run can no longer be refused. `scheduler` is the address of a Dask scheduler
+    whose workers label the images.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Input],
+        out: Path,
+        options: Options,
+        made_with: Provenance,
+        *,
+        place: Path,
+        resume: bool,
+        skipped: Sequence[str] = (),
+        scheduler: str | None = None,
+    ) -> None:
+        self.scheduler = scheduler
+        self.inputs, self.options, self.provenance = inputs, options, made_with
+        self.out, self.place, self.resume = out, place, resume
+        self.skipped = skipped
+        self.records: dict[int, Record] = {}
+        self.begun, self.clock = datetime.now().astimezone(), perf_counter()
+        self.folder = Path.cwd()
+        self.declared = False
+        self.pictures: dict[str, str] = {}  # thumbnails of an earlier report
+        self.names = Flushes()
+
+    def go(self, count: int, limit: float | None) -> int:
+        """Label all images; return the exit code."""
+        with collecting() as heard:
+            trouble = ""
+            if self.resume:
+                self.recover()
+            for number, item in enumerate(self.inputs):
+                if item.complaint:
+                    self.records[number] = self.blank(item, "failed", item.complaint)
+            with progress.progress(len(self.inputs), self.out) as shown:
+                try:
+                    if jobs := self.compare(heard, shown.tell):
+                        self.label(jobs, shown, heard, count, limit)
+                    elif not heard:
+                        self.begin(shown)
+                except KeyboardInterrupt:  # not in the main thread, so signals are not handled
+                    heard.append(signal.SIGINT)
+                except RefusedError:
+                    raise
+                except Exception as error:  # an error of this process, not of an image
+                    trouble = explain(error)
+            return self.close(heard, trouble)
+
+    def label(
+        self,
+        jobs: Sequence[Job],
+        shown: progress.Lines | progress.Bar,
+        heard: Sequence[int],
+        count: int,
+        limit: float | None,
+    ) -> None:
+        """Label images in `count` processes, or on a cluster, and keep their results."""
+        label: Any = partial(label_all, count=count)
+        threads = min(THREADS, 4 * count if count > 1 else 1)  # one thread keeps the order
+        if self.scheduler is not None:
+            label = partial(label_on_cluster, address=self.scheduler)
+            threads = THREADS
+        work = label(
+            jobs,
+            self.options,
+            self.provenance,
+            limit=limit,
+            stop=lambda: bool(heard),
+            begin=partial(self.begin, shown),
+            tell=shown.tell,
+        )
+        with closing(work), Settling(self.keep, shown.show, threads) as settling:
+            for job, record in work:
+                if not self.declared:
+                    self.declare()
+                settling.add(job, record)
+
+    def begin(self, shown: progress.Lines | progress.Bar) -> None:
+        """Print the files that are left out, the heading, and what needs no labeling.
+
+        The options have passed their trial, so what killed runs left is not needed any more.
+        """
+        clear_others(self.place)
+        for line in self.skipped:
+            say(line)
+        shown.begin()
+        if any(record.complete for record in self.records.values()):
+            self.declare()
+        for _, record in sorted(self.records.items()):
+            shown.show(record)
+
+    def blank(self, item: Input, status: str, error: str = "") -> Record:
+        """Return the record of an image that was not labeled."""
+        return Record(printable(item.path), printable(item.name), status, error=error)
+
+    def compare(self, heard: Sequence[int], tell: Callable[[str], None]) -> list[Job]:
+        """List the images to label or to compare in processes; keep those that are small.
+
+        Processes take seconds to start, and nothing is printed or declared before the options have
+        passed their trial in one of them.
+        """
+        told, left = perf_counter(), []
+        given = self.options, self.provenance.fingerprint
+        for job in self.jobs():
+            kept = None
+            if self.resume and not heard:
+                kept = find_kept_at_once(job.files, self.out, job.name, *given)
+            if kept is None:
+                left.append(job)
+            else:
+                file = printable(job.path)
+                self.records[job.number] = replace(kept, status="skipped", file=file)
+            if perf_counter() - told > SOON:
+                told = perf_counter()
+                tell(f"comparing image {job.number + 1} of {len(self.inputs)}")
+        tell("")
+        return left
+
+    def jobs(self) -> list[Job]:
+        """List the images of this run."""
+        return [
+            Job(
+                *(number, item.path, item.name, self.place / str(number), self.out, self.resume),
+                image=item.image,
+                flush="none" if self.scheduler is None else "results",
+            )
+            for number, item in enumerate(self.inputs)
+            if not item.complaint
+        ]
+
+    def keep(self, job: Job, record: Record) -> Record:
+        """Move the results of an image, and its record, to their final names."""
+        if record.status == "done":
+            try:
+                own = job.flush == "none"  # otherwise its process has flushed them
+                self.names.add(*settle(job.place, self.out, job.name, self.options, flush=own))
+            except OSError as error:
+                record = replace(record, status="failed", error=explain(error), outputs={})
+        self.records[job.number] = record
+        return record
+
+    def recover(self) -> None:
+        """Move results that a killed run had finished to their final names.
+
+        `label_one` then finds them, and keeps them if the image is unchanged.
+        """
+        images = {item.name for item in self.inputs if not item.complaint}
+        fingerprint = self.provenance.fingerprint
+        given = self.out, images, self.options, fingerprint
+        for found in find_finished(*given, besides=self.place):
+            if not self.declared:
+                self.declare()
+            with suppress(OSError):  # it is labeled again
+                moving = partial(settle, found.place, self.out, found.name, self.options)
+                self.names.add(*moving(flush=True, moved=found.moved))
+
+    def declare(self) -> None:
+        """Write the record of this run to the folder, before the first result gets its final name.
+
+        Removes the summary, the report and the table of all objects of an earlier run, because they
+        would not fit the new results.
+        """
+        try:
+            self.publish(RUN, "running", [])
+            self.pictures = read_thumbnails(self.out / REPORT) if self.resume else {}
+            for name in set(OF_RUN) - {RUN}:
+                (self.out / name).unlink(missing_ok=True)
+            (self.out / STATE).mkdir(exist_ok=True)
+        except OSError as error:
+            raise RefusedError(explain(error)) from error
+        self.declared = True
+
+    def publish(self, name: str, status: str, records: list[Record]) -> None:
+        """Write a file of the run; it gets its final name when it is complete."""
+        if name == RUN:
+            write_run(self.place / name, self.facts(status), records)
+        elif name == REPORT:
+            names = [item.name for item in self.inputs]
+            facts = self.facts(status)
+            write_report(self.place / name, facts, records, names, self.out, self.pictures)
+        elif name in OBJECTS:
+            self.merge(self.place / name)
+        else:
+            write_summary(self.place / name, records)
+        (self.place / name).replace(self.out / name)
+        flush_folder(self.out)
+
+    def merge(self, path: Path) -> None:
+        """Write the objects of all images into one table, in the order of the images."""
+        ending = self.options.endings()["table"]
+        parts = [
+            Part(record.file, lengths(record), self.out / f"{self.inputs[number].name}{ending}")
+            for number, record in sorted(self.records.items())
+            if record.complete
+        ]
+        merge_tables(path, parts, unit_row=self.options.unit_row)
+
+    def close(self, heard: Sequence[int], trouble: str) -> int:
+        """Write summary and record of the run, print how it ended, and return the exit code."""
+        if not self.declared and (heard or trouble):
+            complain(
+                trouble or "interrupted before the first image was finished; nothing was written."
+            )
+            return 128 + heard[0] if heard else 1
+        self.names.flush()
+        for number, item in enumerate(self.inputs):
+            if number not in self.records:
+                self.records[number] = self.unfinished(item)
+        failed = any(record.status == "failed" for record in self.records.values())
+        status = "interrupted" if heard else "failed" if failed or trouble else "done"
+        records = [record for _, record in sorted(self.records.items())]
+        found = any(record.complete for record in records)
+        for name in (RUN, SUMMARY, REPORT, *([f"objects.{self.options.format}"] if found else [])):
+            try:
+                self.publish(name, status, records)
+            except Exception as error:  # whatever is wrong, write the other files
+                trouble = trouble or explain(error)
+        names = {item.name for item in self.inputs if not item.complaint}
+        others = count_others(self.out, names)
+        seconds = perf_counter() - self.clock
+        progress.close(records, self.out, self.options, seconds=seconds, others=others)
+        if trouble:
+            complain(trouble)
+        return 128 + heard[0] if heard else int(failed or bool(trouble))
+
+    def unfinished(self, item: Input) -> Record:
+        """Return the record of an image that was not processed before the run ended."""
+        made_with, known = self.provenance.fingerprint, None
+        if self.resume:
+            known = find_earlier(self.out, item.name, self.options, made_with, hashed=False)
+        if known is None:
+            return self.blank(item, "interrupted")
+        notes = tuple(dict.fromkeys((*known.notes, UNCHECKED)))
+        return replace(known, status="skipped", file=printable(item.path), notes=notes)
+
+    def facts(self, status: str) -> Facts:
+        """Return the facts of a run: command, folder, times, parameters, versions and devices."""
+        used = sorted({record.device for record in self.records.values() if record.device})
+        reports: list[Facts] = []
+        with suppress(OSError):  # no file can be opened, as there are too many open files
+            reports = [asdict(report) for report in equilabel.devices()]
+        return {
+            "status": status,
+            "command": [printable(word) for word in sys.argv],
+            "folder": printable(self.folder),
+            "begun": self.begun.isoformat(timespec="seconds"),
+            "ended": datetime.now().astimezone().isoformat(timespec="seconds"),
+            "seconds": round(perf_counter() - self.clock, 3),
+            "parameters": self.provenance.parameters,
+            "fingerprint": self.provenance.fingerprint,
+            "versions": {"python": platform.python_version(), **self.provenance.versions},
+            "platform": platform.platform(),
+            "device": {
+                "asked": self.options.segment.get("device", "auto"),
+                "used": used,
+                "available": reports,
+            },
+        }
 
 
 def run(

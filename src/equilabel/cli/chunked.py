@@ -1,36 +1,309 @@
-"""`equilabel segment` of a chunked image: a Zarr, or a TIFF larger than memory."""
+"""Images that are labeled block by block: Zarrs, and TIFFs larger than memory."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from inspect import signature
+from math import prod
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from equilabel import segment_chunked
+from equilabel.descriptions import describe_values
+from equilabel.options import SegmentOptions, options_of
+from equilabel.storage.errors import refuse_without_room
 from equilabel.storage.files import folder_for
+from equilabel.storage.images import TIFF
+from equilabel.storage.memory import free, readable
 from equilabel.storage.ome_zarr import find_image, is_zarr
 
 from .axes import find_axes
-from .chunk_choices import TAKEN, check_choices
 from .errors import explain, name_options, one_line
-from .names import expanded, printable, quoted, stem
+from .inputs import FILE, expanded, kind_of, printable, quoted, stem
 from .options import OME_ZARR, RefusedError
 from .progress import BlockProgress, describe
 from .records import Record, describe_result, provenance, write_record
-from .results import column_units, describe_objects, summarize
-from .signals import Interrupted
-from .streams import complain, say
+from .results import Made, column_units, describe_objects, summarize, write_results
+from .streams import Interrupted, complain, say
+from .trial import drawing, forecast, of_block, try_axes
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from equilabel import Segmentation
+    from equilabel.array_types import HostArray
+    from equilabel.chunked.viewing import LazyImage
+    from equilabel.storage.axes import Header
 
     from .axes import Axes
-    from .chunk_choices import Choices
     from .options import Options
+
+# Options of both `segment` and `segment_chunked`; the others need all pixels at once.
+TAKEN = tuple(
+    name for name in options_of(SegmentOptions) if name in signature(segment_chunked).parameters
+)
+OWN = ("chunks", "shards", "scheduler", "workers", "resume")  # options for images in chunks only
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How an image is labeled in chunks."""
+
+    chunks: int | tuple[int, ...] | None = None  # sides of blocks
+    scheduler: str = "threads"
+    workers: int | None = None
+    resume: bool = False  # continue an earlier run
+    overwrite: bool = False  # replace earlier results
+    why: str = ""  # reason for labeling in chunks
+    typed: Collection[str] = ()  # names of the options that the user typed
+    shards: bool | None = None  # whether labels are stored in shards
+
+
+def why_chunked(path: Path, options: Options, *, chunked: bool) -> str:
+    """Return the reason for labeling an image in chunks; "" if it is labeled in memory.
+
+    Raises RefusedError if `chunked` is set but the image cannot be read in chunks.
+    """
+    if is_zarr(path):
+        return "a Zarr"
+    is_tiff = kind_of(path) == FILE and path.suffix.lower() in TIFF
+    if chunked:
+        if not is_tiff:
+            message = f"--chunked needs a TIFF or a Zarr; got {quoted(path)}. Leave it out."
+            raise RefusedError(message)
+        return "--chunked"
+    if not is_tiff or options.series or find_spec("zarr") is None:
+        return ""
+    need, limit = _need(path, options), options.memory_limit
+    if limit is None or need <= limit:
+        return ""
+    return (
+        f"an image that takes about {readable(need)} of memory, more than --memory-limit "
+        f"{readable(limit)}"
+    )
+
+
+def _need(path: Path, options: Options) -> int:
+    """Return the bytes that labeling a TIFF in memory takes; 0 if unknown."""
+    from equilabel.storage.images import read_header
+
+    try:
+        return forecast(read_header(path), options)
+    except Exception:  # reported when the file is read
+        return 0
+
+
+def refuse_own(typed: Collection[str]) -> None:
+    """Raise RefusedError if the user typed an option that only images in chunks have."""
+    for name in OWN:
+        if name in typed:
+            message = (
+                f"--{name} needs an image in chunks: a Zarr, or a TIFF with --chunked; got "
+                "neither. Leave it out, or pass --chunked."
+            )
+            raise RefusedError(message)
+
+
+def check_choices(options: Options, choices: Choices) -> None:
+    """Raise RefusedError if an option does not work block by block."""
+    given = options.segment
+    refused: dict[str, object] = {
+        name: given[name]
+        for name, (default, _) in options_of(SegmentOptions).items()
+        if name not in TAKEN and given[name] != default
+    }
+    if options.slices:
+        refused["slices"] = True
+    if options.series:
+        refused["series"] = options.series
+    if "overlay" in choices.typed and options.overlay:
+        refused["overlay"] = True
+    if "labels_format" in choices.typed and options.labels_format == "tiff":
+        refused["labels_format"] = options.labels_format
+    for name in refused:
+        remedy = "Leave it out"
+        if "--memory-limit" in choices.why:
+            remedy += ", or pass a larger --memory-limit"
+        option = f"--{name.replace('_', '-')}"
+        message = f"{option} needs the image as a whole, not chunks; got {choices.why}. {remedy}."
+        raise RefusedError(message)
+    where = choices.scheduler
+    if where not in ("threads", "processes") and "://" not in where:
+        message = (
+            "--scheduler must be threads, processes, or an address such as tcp://host:8786; got "
+            f"{where!r}. Leave it out if unsure."
+        )
+        raise RefusedError(message)
+    if choices.resume and choices.overwrite:
+        message = "--resume and --overwrite must not be combined; got both. Leave one out."
+        raise RefusedError(message)
+    if find_spec("zarr") is None:
+        message = (
+            f"{choices.why} needs zarr and Dask; got none installed. Install them with "
+            "`pip install equilabel[dask]`."
+        )
+        raise RefusedError(message)
+
+
+def check_formats(options: Options) -> None:
+    """Raise RefusedError if tables or labels cannot be written in their formats."""
+    if options.format == "parquet" and find_spec("pyarrow") is None:
+        message = (
+            "--format parquet needs pyarrow; got none installed. Install it with "
+            "`pip install pyarrow`, or pass --format csv."
+        )
+        raise RefusedError(message)
+    if options.labels_format == OME_ZARR and find_spec("zarr") is None:
+        message = (
+            "--labels-format ome-zarr needs zarr; got none installed. Install it with "
+            "`pip install zarr`, or pass --labels-format tiff."
+        )
+        raise RefusedError(message)
+
+
+TYPES = (np.uint8, np.uint16, np.uint32)  # possible types of labels in a TIFF
+
+
+def check_blocks(path: Path, options: Options) -> tuple[Header, str]:
+    """Return the header of an image, and the reason for labeling it block by block.
+
+    Raises ValueError if options of the run need the whole image.
+    """
+    from equilabel.storage.images import read_header
+
+    why, header = "a Zarr", read_header(path, series=options.series)
+    if not is_zarr(path):
+        limit = readable(options.memory_limit or 0)
+        need = readable(forecast(header, options))
+        why = f"an image that takes about {need} of memory, more than --memory-limit {limit}"
+    try:
+        check_choices(options, Choices(why=why))
+    except RefusedError as error:
+        raise ValueError(str(error)) from error
+    return header, why
+
+
+def label_in_blocks(
+    path: Path, own: Path, options: Options, record: Record, *, header: Header, why: str
+) -> Record:
+    """Segment an image block by block, and write the same results as for an image in memory.
+
+    Labels are first stored as a Zarr. If they are to be written as a TIFF, they are copied to a
+    flat file in raster order, which the system caches as far as memory allows. Both are removed.
+    `own` is the beginning of the paths of results; their folder is created. `header` and `why` come
+    from `check_blocks`.
+    """
+    from equilabel import segment_chunked
+
+    axes = find_axes(path, options)
+    image = _open(path, axes)
+    sides, workers = choose_blocks(image, header, options)
+    _refuse_without_room(own.parent.parent, image, options)
+    own.parent.mkdir()  # fails if the run has ended and its folder is gone
+    work = own.parent / "blocks"
+    stored = work / "labels.zarr"
+    result = segment_chunked(
+        path,
+        **{name: options.segment[name] for name in TAKEN},
+        **axes.arguments,
+        chunks=sides,
+        out=stored,
+        workers=workers,
+    )
+    if options.labels_format == OME_ZARR:
+        labels = image.labels_at(stored)
+    else:
+        dtype = next((one for one in TYPES if result.num <= np.iinfo(one).max), np.int64)
+        labels = image.flatten(stored, work / "labels", dtype, sides)
+        shutil.rmtree(stored)
+    letters, stacked = axes.names.replace("C", ""), axes.arguments["stacked"]
+    known = (axes.known, axes.spacing, axes.file_unit, _origin(path))
+    made = Made(result, labels, image, letters, stacked, *known)
+    told = () if is_zarr(path) else (f"Labeled block by block: {why}.",)
+    notes = (*axes.notes, *told, *filter(None, [_describe_values(image, sides)]))
+    record = replace(record, notes=notes)
+    record = write_results(made, own, options, record, interval=axes.interval)
+    del made, labels
+    shutil.rmtree(work)
+    return record
+
+
+def describe_blocks(path: Path, out: Path, options: Options) -> tuple[int, int, str]:
+    """Return bytes of pixels, bytes of memory and a description; raise the errors of labeling."""
+    header, _ = check_blocks(path, options)
+    axes = find_axes(path, options)
+    known = {name: axes.arguments[name] for name in ("stacked", "spacing", "unit")}
+    try_axes(options, len(axes.names.replace("C", "")) - known["stacked"], **known)
+    image = _open(path, axes)
+    sides, workers = choose_blocks(image, header, options)
+    _refuse_without_room(out, image, options)
+    base, each = of_block(header, options)
+    need = max(base + workers * each * prod(sides), drawing(header, options))
+    return header.nbytes, need, f"{header}, {readable(header.nbytes)}, block by block"
+
+
+def choose_blocks(
+    image: LazyImage, header: Header, options: Options
+) -> tuple[tuple[int, ...], int]:
+    """Return sides of blocks that fit in --memory-limit, and how many are labeled at once.
+
+    Raises ValueError if one stored chunk, or the overlay, does not fit.
+    """
+    allowed = free() if options.memory_limit is None else options.memory_limit
+    base, each = of_block(header, options)
+    sides, workers = image.sides_within(max(0, allowed - base) // each)
+    need = max(base + workers * each * prod(sides), drawing(header, options))
+    if need > allowed:
+        message = (
+            f"image must be labeled within --memory-limit, {readable(allowed)}; got {header}, "
+            f"which takes about {readable(need)} even block by block. Pass a larger --memory-limit"
+            f"{', or --no-overlay' * (drawing(header, options) > allowed)}."
+        )
+        raise ValueError(message)
+    return sides, workers
+
+
+def _refuse_without_room(folder: Path, image: LazyImage, options: Options) -> None:
+    """Raise FullDiskError if the disk has no room for the labels, as a TIFF or a Zarr."""
+    compressed = {} if options.labels_format == OME_ZARR else {"in_a_byte": 1}
+    refuse_without_room(folder.absolute(), image.size, **compressed)
+
+
+def _origin(path: Path) -> dict[str, float]:
+    """Return the coordinate of the first pixel of an OME-Zarr along each spatial axis."""
+    found = find_image(path) if is_zarr(path) else None
+    if found is None or not found.levels:
+        return {}
+    pairs = zip(found.axes, found.levels[0].translation, strict=True)
+    return {axis: first for axis, first in pairs if axis in "ZYX"}
+
+
+def _open(path: Path, axes: Axes) -> LazyImage:
+    """Open the channel of an image that is labeled."""
+    from equilabel.chunked.viewing import LazyImage
+
+    given = axes.arguments
+    names = ("stacked", "channel_axis", "channel")
+    return LazyImage(path, *(given.get(name) for name in names))
+
+
+def _describe_values(image: LazyImage, sides: tuple[int, ...]) -> str:
+    """Return what `describe_values` says about an image, from as few blocks as possible."""
+    seen: list[HostArray] = []
+    for part in image.parts(sides):
+        pixels = image[part]
+        finite = pixels[np.isfinite(pixels)]
+        seen += [np.array([finite.min(), finite.max()])] if finite.size else []
+        if seen and not describe_values(np.concatenate(seen)):
+            return ""
+    return describe_values(np.concatenate(seen) if seen else np.array([np.nan]))
 
 
 def run_in_chunks(path: Path, out: Path, options: Options, choices: Choices) -> int:

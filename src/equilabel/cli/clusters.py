@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from equilabel.storage import memory
 
 from .errors import explain
-from .names import printable
+from .inputs import printable
 from .options import RefusedError
 from .records import Provenance, Record, differences, provenance
 from .workers import BROKEN, News, Worker, is_to_be_repeated, serve, tried_twice

@@ -5,11 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from . import parameters as given
-from .chunk_choices import Choices
+from . import parsing as given
+from .chunked import Choices
 from .options import ChunkOptions, RunOptions
-from .parameters import is_typed, refuse_missing, takes_options
-from .parsing import read, read_options
+from .parsing import is_typed, read, read_options, refuse_missing, takes_options
 
 app = typer.Typer(
     add_completion=False,
@@ -106,7 +105,7 @@ def batch(
         refuse_missing("INPUT...", context)
     earlier = None
     if from_ is not None:
-        from .repeat import repeated
+        from .records import repeated
 
         earlier = repeated(from_, {**options, "inputs": inputs}, _typed(context, options))
     chosen = read_options(options) if earlier is None else earlier.options
@@ -160,7 +159,7 @@ def segment(
     choices = Choices(**own, overwrite=options["overwrite"], typed=typed)
     earlier = None
     if from_ is not None:
-        from .repeat import repeated
+        from .records import repeated
 
         earlier = repeated(from_, {**options, "inputs": [image]}, typed)
     chosen = read_options(options) if earlier is None else earlier.options
@@ -210,7 +209,7 @@ def measure(
     chosen = {**options, "overlay": options["overlay"] and image is not None, "command": "measure"}
     if from_ is None:
         return run(labels or [], out, read_options(chosen), image=image, **others)
-    from .repeat import measured_again
+    from .records import measured_again
 
     earlier = measured_again(from_, {**chosen, "inputs": labels}, image, _typed(context, options))
     return run(labels or [], out, earlier.options, image=image, earlier=earlier, **others)

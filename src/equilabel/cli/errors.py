@@ -10,7 +10,7 @@ from inspect import signature
 
 from equilabel.storage.errors import FULL, causes, is_shortage
 
-from .names import printable
+from .inputs import printable
 from .options import Options
 
 HANDLES = (errno.EMFILE, errno.ENFILE)

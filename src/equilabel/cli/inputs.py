@@ -1,4 +1,4 @@
-"""`--slices`: folders of numbered slices as inputs, each of which is one image."""
+"""Names of files, and the images that a command finds."""
 
 from __future__ import annotations
 
@@ -11,14 +11,62 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from equilabel.storage.images import TIFF
+from equilabel.storage.files import refuse_url
+from equilabel.storage.images import SUFFIXES, TIFF
 from equilabel.storage.ome_zarr import describes_labels, is_zarr
 
-from .names import SUFFIXES, expanded, printable, quoted, stem
 from .options import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+__all__ = ["SUFFIXES", "ZARR", "expanded", "printable", "quoted", "stem"]
+
+
+ZARR = ".zarr"
+
+
+def stem(path: Path) -> str:
+    """Return the name of a file without the endings of an image.
+
+    >>> stem(Path("day1/cells.v2.ome.tif")), stem(Path("scan.ome.zarr"))
+    ('cells.v2', 'scan')
+    """
+    name = path.stem if path.suffix.lower() in (*SUFFIXES, ZARR) else path.name
+    return name[:-4] if name.lower().endswith(".ome") and len(name) > 4 else name
+
+
+def printable(text: object) -> str:
+    r"""Escape the characters of a name that cannot be printed.
+
+    >>> printable("cells\n.tif")
+    'cells\\n.tif'
+    """
+    word = str(text)
+    if word.isprintable():
+        return word
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in word
+    )
+
+
+def quoted(path: Path | str) -> str:
+    """Return a path in quotes, for messages."""
+    return f"'{printable(path)}'"
+
+
+def expanded(word: Path | str, name: str = "INPUT") -> Path:
+    """Replace ``~`` by the home folder; an unknown user stays as it is.
+
+    Raises RefusedError for a URL; `name` is the option or argument in its message.
+    """
+    try:
+        refuse_url(name, word)
+    except ValueError as error:
+        raise RefusedError(str(error)) from error
+    return Path(os.path.expanduser(word))  # noqa: PTH111 - pathlib's raises
+
 
 FILE, FOLDER, NOTHING = "a file", "a folder", "nothing"
 MOST_KINDS = 8  # kinds of files listed in a line

@@ -11,8 +11,7 @@ from .commands import app
 from .errors import explain, one_line
 from .options import RefusedError
 from .parsing import complete
-from .signals import Interrupted, raising
-from .streams import complain, open_standard, silence
+from .streams import Interrupted, complain, open_standard, raising, silence
 
 UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]  # click's, not exported
 INTERRUPTED = 130  # 128 + the number of SIGINT

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 import equilabel
 from equilabel.descriptions import STAGES
 
-from .names import printable
+from .inputs import printable
 from .records import REPORT, RUN, SUMMARY
 from .streams import Steady, fleeting, say
 

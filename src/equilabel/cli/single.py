@@ -13,23 +13,32 @@ from typing import TYPE_CHECKING
 from equilabel.devices import compiling
 from equilabel.storage.files import flush_folder
 
-from .chunk_choices import check_formats, refuse_own, why_chunked
+from .chunked import check_formats, refuse_own, why_chunked
 from .errors import explain
-from .folder import RECORD, give_name, is_obstacle, put_away
-from .inputs import FILE, FOLDER, NOTHING, kind_of, name_of, refuse_among
-from .names import expanded, printable, quoted, stem
+from .folder import RECORD, give_name, holds, is_obstacle, put_away
+from .inputs import (
+    FILE,
+    FOLDER,
+    NOTHING,
+    expanded,
+    kind_of,
+    name_of,
+    printable,
+    quoted,
+    refuse_among,
+    stem,
+)
 from .one import Job, label_one
 from .options import RefusedError
 from .progress import describe, say_machine
 from .records import provenance, read_record
-from .resume import holds
 from .streams import Waiting, complain, say
 from .trial import check
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from .chunk_choices import Choices
+    from .chunked import Choices
     from .options import Options
 
 OWN_RECORD = "_record.json"

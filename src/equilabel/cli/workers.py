@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 from equilabel.devices import compiling
 from equilabel.storage.memory import keep_freed
 
-from . import signals
+from . import streams
 from .errors import MEMORY, explain
-from .names import printable
+from .inputs import printable
 from .one import Job, label_one
 from .options import RefusedError
 from .records import Record
@@ -70,7 +70,7 @@ class Worker:
             target=serve, args=(theirs, options, provenance, threads), daemon=True
         )
         try:
-            with signals.withheld():
+            with streams.withheld():
                 self.process.start()
         except BaseException:
             self.connection.close()
@@ -165,7 +165,7 @@ def explain_end(how: str, limit: float = 0) -> str:
 
 def serve(connection: Connection, options: Options, provenance: Provenance, threads: int) -> None:
     """Receive jobs and send records, until the pipe is closed."""
-    signals.ignore()
+    streams.ignore()
     keep_freed()
     Thread(target=_follow, daemon=True).start()
     os.environ.setdefault(THREADS, str(threads))
