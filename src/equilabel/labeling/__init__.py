@@ -9,7 +9,7 @@ from equilabel.measuring import make_request
 
 from .graphs import label_graph
 from .output import Report
-from .paths import path_of, solve
+from .paths import Wanted, path_of, solve
 from .problem import NO_OPTIONS, check_apart, columns_of, make_problem, problem_of
 from .remembered import label_again
 
@@ -173,7 +173,8 @@ def label(
         Where to put the columns of the table, as for `regionprops_table`: "auto" is where the
         labels are.
     report : bool
-        Whether to return a report, too: rounds, and how often each pass was called.
+        Whether to return a report, too: rounds, how often each pass was called, and the path that
+        such an image takes without a report.
     **options
         Options of the method, see `METHODS`.
 
@@ -188,7 +189,7 @@ def label(
     table : dict of str to (N,) array
         The columns of `regionprops_table`, only with `properties`; after `labels` and `num`.
     report : Report
-        Method, device, rounds and passes, only with ``report=True``; always last.
+        Method, device, rounds, passes and path, only with ``report=True``; always last.
 
     Raises
     ------
@@ -285,7 +286,7 @@ def label(
     if request is not None:
         answer.append(request.table(found.counts, labels))
     if report:
-        path = path_of(problem._replace(reported=False)).name
+        path = path_of(problem._replace(reported=False), Wanted(request)).name
         told = problem.method.name, problem.device, found.rounds, found.calls or {}
         answer.append(Report(*told, path))
     return tuple(answer)

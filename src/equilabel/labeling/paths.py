@@ -37,7 +37,7 @@ class Wanted(NamedTuple):
 
     request: Request | None = None  # what to count
     table_only: bool = False  # labels are made only if the request needs them
-    painted: bool = True  # False: runs instead of labels will do, from a method on the CPU
+    painted: bool = True  # False: on the CPU, a RunTable instead of labels is enough
 
 
 LABELS = Wanted()
@@ -205,7 +205,8 @@ def _label_by_runs(problem: Problem, wanted: Wanted) -> Solution:
     count = kernels.number(table)
     counts: Any = None
     shape = problem.image.shape
-    # Fewer axes count otherwise; and runs do not tell what lies beyond a periodic boundary.
+    # Counts have a column for each axis, so no axis may have been dropped; and runs do not tell
+    # what lies beyond a periodic boundary.
     if request is not None and grid.shape == shape and not problem.periodic:
         full, only = grid.connectivity == grid.rank, wanted.table_only
         counts = table_of_runs(request, table, shape, problem.device, full=full, lasts=only)
@@ -310,11 +311,11 @@ PATHS = (
         _serves_bands,
         _label_in_bands,
         where="runs/cuda/bands.py",
-        gives="512 x 512: 20 us for 33 (blobs), 26 for 72 (noise)",
+        gives="512 x 512: 20 us instead of 33 (blobs), 26 instead of 72 (noise)",
     ),
     Path(
         "tiles",
-        "On a GPU, other images up to 2^31 pixels: four launches, prepared for images of a kind.",
+        "On a GPU, other images of less than 2^31 pixels: four launches, prepared once for a kind.",
         _serves_tiles,
         _label_tiles,
         where="runs/cuda/tiles.py",
@@ -326,11 +327,11 @@ PATHS = (
         _serves_parts,
         _label_in_parts,
         where="labeling/parts.py",
-        gives="4 bytes a pixel of memory in place of 12",
+        gives="4 bytes for each pixel instead of 12: its labels, and no nodes beside them",
     ),
     Path(
         "passes",
-        "All other images: periodic axes, thresholds, tables. Pack, unite, number and paint runs.",
+        "Others: tables, periodic axes, thresholds on the CPU. Pack, unite, number and paint runs.",
         lambda *_: True,
         _label_by_runs,
         where="runs/",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from equilabel.domains.grid import Foreground
 
 NUMBER_THREADS = 1024
+PACK, UNITE, NUMBER, PAINT = range(4)  # passes, as `Work.launches` counts them
 COMPARES = ("all", "!=", ">", "<=", "<")  # as pixels.cuh counts them
 SECTOR = 32  # bytes of memory that are moved at once
 NEAR = 16  # most entries of a run table that is next to those of other segments, see tiling.cuh
@@ -35,7 +36,7 @@ REST = struct.Struct("5Q5i4x")  # of a Job, after its addresses
 
 
 class Work(NamedTuple):
-    """What images of one shape, type, foreground and neighborhood have in common."""
+    """The four launches for images of one shape, type, foreground and neighborhood."""
 
     tiling: Tiling
     blocks: int  # of the pass that numbers
@@ -196,7 +197,7 @@ FAILURES = (
 
 
 class Launch(NamedTuple):
-    """What images of one shape, type, foreground and neighborhood have in common."""
+    """A single launch for images of one shape, type, foreground and neighborhood."""
 
     function: int  # handle of the kernel
     blocks: int

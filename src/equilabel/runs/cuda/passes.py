@@ -10,7 +10,7 @@ import numpy as np
 
 from . import boundaries
 from .bonds import prepare_bonds
-from .jobs import JOB, Count, Work, prepare
+from .jobs import JOB, NUMBER, PACK, PAINT, UNITE, Count, Work, prepare
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
@@ -27,12 +27,12 @@ class RunTable:
     """The tables of one image on the device; it owns their memory."""
 
     work: Work
-    job: Array  # () of bytes: argument of every pass, see tiling.cuh
+    job: Array  # a single element, of as many bytes: argument of every pass, see tiling.cuh
     arguments: int  # address of the arguments of all passes
     stream: int  # on which passes are started
     count: Count  # components, once they are numbered
-    many: bool  # values tell runs apart
-    memory: tuple[object, ...]  # owners of what addresses in the job point to
+    many: bool  # neighboring runs are united only if their values are equal
+    memory: tuple[object, ...]  # keeps alive the memory that the job points to
     domain: Grid | None = None  # the image, if it has periodic axes
 
     whole = True  # values are whole numbers: floats are not supported here
@@ -103,13 +103,13 @@ def pack(domain: Grid | Bonds, room: cupy.ndarray) -> RunTable:
         (image, room, nodes, tables, memory),
         domain if domain.kind == "grid" and domain.periodic else None,
     )
-    table.start(0)
+    table.start(PACK)
     return table
 
 
 def unite(table: RunTable) -> None:
     """Unite nodes where tiles meet, and then across periodic boundaries."""
-    table.start(1)
+    table.start(UNITE)
     if table.domain is not None:
         boundaries.join_runs(table, table.domain)
 
@@ -119,10 +119,13 @@ def number(table: RunTable) -> Count:
 
     Labels are 1 to N, or 0 to N - 1 on a lattice of bonds, which has no background.
     """
-    table.start(2)
+    table.start(NUMBER)
     return table.count
 
 
 def paint(table: RunTable, out: cupy.ndarray, blank: bool) -> None:
-    """Write the label of every pixel to `out`, the `room` of `pack`; `blank` is ignored."""
-    table.start(3)
+    """Write the label of every pixel to `out`, the `room` of `pack`.
+
+    The arguments `out` and `blank` are those of the twin on the CPU: the job knows the address.
+    """
+    table.start(PAINT)
