@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import signal
-import sys
 import warnings
 from contextlib import closing, suppress
 from dataclasses import asdict, replace
@@ -39,7 +38,18 @@ from .inputs import expanded, find, find_pairs, find_stacks, printable, refuse_c
 from .one import Job, examine
 from .options import RefusedError
 from .progress import images
-from .records import OBJECTS, OF_RUN, REPORT, RUN, STATE, SUMMARY, Record, provenance, write_run
+from .records import (
+    OBJECTS,
+    OF_RUN,
+    REPORT,
+    RUN,
+    STATE,
+    SUMMARY,
+    Record,
+    provenance,
+    write_run,
+    written_by,
+)
 from .report import read_thumbnails, write_report
 from .results import lengths, write_summary
 from .streams import collecting, complain, say
@@ -394,8 +404,7 @@ class Batch:
             reports = [asdict(report) for report in equilabel.devices()]
         return {
             "status": status,
-            "command": [printable(word) for word in sys.argv],
-            "folder": printable(self.folder),
+            **written_by(self.folder),
             "begun": self.begun.isoformat(timespec="seconds"),
             "ended": datetime.now().astimezone().isoformat(timespec="seconds"),
             "seconds": round(perf_counter() - self.clock, 3),

@@ -400,7 +400,7 @@ def _label(
         seconds=perf_counter() - started,
         fingerprint=made_with.fingerprint,
     )
-    write_record(places.record, record, made_with)
+    write_record(places.record, record, made_with, alone=True)
     return record
 
 

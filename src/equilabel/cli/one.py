@@ -231,7 +231,8 @@ def label_one(
     if record.status == "done":
         try:
             with passing_names():
-                write_record(job.place / RECORD, record, provenance, flush=job.flush == "all")
+                alone = job.flush == "all"
+                write_record(job.place / RECORD, record, provenance, flush=alone, alone=alone)
         except Exception as error:
             record = _failed(job, record, error)
     return record

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError
@@ -232,13 +233,23 @@ def measured(path: Path, *, hashed: bool = True) -> tuple[int, str]:
 # ---------------------------------------------------------------------------------- JSON
 
 
-def write_record(path: Path, record: Record, made_with: Provenance, *, flush: bool = True) -> None:
+def written_by(folder: Path | None = None) -> Facts:
+    """Return the words of the command of this process, and the folder in which it was started."""
+    words = [printable(word) for word in sys.argv]
+    return {"command": words, "folder": printable(folder or Path.cwd())}
+
+
+def write_record(
+    path: Path, record: Record, made_with: Provenance, *, flush: bool = True, alone: bool = False
+) -> None:
     """Write the record of one image, with parameters, versions and a checksum.
 
-    Flushing is optional, because the checksum shows whether the file is complete.
+    Flushing is optional, because the checksum shows whether the file is complete. `alone` says that
+    there is no record of a run, which would name the command.
     """
     content = {
         "format": FORMAT,
+        **(written_by() if alone else {}),
         "parameters": made_with.parameters,
         "versions": made_with.versions,
         "record": vars(record),
@@ -409,7 +420,7 @@ def _check(
     """Raise RefusedError if the options of a record have another meaning in this version."""
     theirs = values.get("command", "batch")
     if theirs != command:
-        wanted = "`equilabel measure`" if command == "measure" else "`equilabel batch` or `label`"
+        wanted = "`equilabel measure`" if command == "measure" else "`equilabel batch` or `segment`"
         message = (
             f"--from must be of a run of {wanted}; got {quoted(path)}, of `equilabel {theirs}`. "
             f"Use `equilabel {theirs} --from`, or type the options of that run."
