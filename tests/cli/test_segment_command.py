@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -44,6 +45,7 @@ def test_results_are_those_of_batch(here, capsys):
             assert Path("one", name).read_bytes() == Path("many", name).read_bytes()
     record = json.loads(Path("one/a_record.json").read_text(encoding="utf-8"))
     assert record["parameters"]["threshold"] == "li"
+    assert (record["command"], record["folder"]) == (sys.argv, str(Path.cwd()))
     assert record["record"]["outputs"]["table"]["units"]["area"] == "µm²"
 
 

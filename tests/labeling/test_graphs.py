@@ -337,6 +337,12 @@ def test_what_describes_no_graph_is_refused(make, error, words):
         make()
 
 
+def test_a_list_without_neighbors_of_more_vertices_than_memory_holds_is_refused(monkeypatch):
+    monkeypatch.setattr("equilabel.storage.memory.free", lambda: 2**30)
+    with pytest.raises(ValueError, match="size must fit into the free memory"):
+        Graph.from_neighbor_list([], size=2**31)
+
+
 def test_the_greatest_graph_that_is_sorted_has_pairs_that_fit_into_63_bits():
     assert adjacency.MOST**2 < 2**63 <= (adjacency.MOST + 1) ** 2
 

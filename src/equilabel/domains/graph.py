@@ -218,6 +218,7 @@ def from_table(neighbors: Any, size: int | None) -> tuple[Array, Array]:
         message = f"neighbors must be vertices, or -1 for none; got {int(table.min())}."
         raise ValueError(message)
     check_size(int(table.shape[1]), table[table >= 0])
+    check_room("size", int(table.shape[1]), BYTES * int(table.shape[1]))
     there = table.T >= 0
     offsets = np.zeros(table.shape[1] + 1, np.int64, like=table)
     offsets[1:] = np.cumsum(there.sum(axis=1))
