@@ -54,7 +54,7 @@ COLORS = np.concatenate(
     ]
 ).astype(np.uint8)
 SAMPLE = 2**16  # pixels of a plane from which the contrast is found
-MAP = 256  # pixels of the longer side of the map on which neighbors are looked for
+MAP = 200  # pixels of the longer side of the map on which neighbors are looked for
 
 
 def write_overlay(
