@@ -135,7 +135,7 @@ def no_cupy(name):
 )
 def test_a_remedy_on_the_command_line_works(here, capsys, monkeypatch, wrong, remedy, right):
     if "cuda" in wrong:
-        monkeypatch.setattr(import_module("equilabel.devices.reports"), "import_module", no_cupy)
+        monkeypatch.setattr(import_module("equilabel.devices.choosing"), "import_module", no_cupy)
     tiff("a.tif")
     assert main(["batch", "a.tif", "--out", "out", *wrong.split()]) in (1, 2)
     said = capsys.readouterr()

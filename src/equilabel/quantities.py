@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from equilabel.arguments import check_number, check_sequence, check_text, shown
-from equilabel.storage.units import LENGTHS, PIXELS, SPELLINGS, spelled
+from equilabel.storage.metadata import LENGTHS, PIXELS, SPELLINGS, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ class Quantity:
     """A number of pixels, a length, an area or a volume."""
 
     value: Fraction  # exactly as written; 0 or more
-    unit: str  # "px", or a name in `equilabel.storage.units.LENGTHS`
+    unit: str  # "px", or a name in `equilabel.storage.metadata.LENGTHS`
     power: int  # 1: length, 2: area, 3: volume, 0: pixels of either kind, such as "30px"
 
     @property

@@ -25,7 +25,7 @@ import imagecodecs
 import numpy as np
 import tifffile
 
-from equilabel.storage.axes import canonical
+from equilabel.storage.metadata import canonical
 from equilabel.storage.tiff import UnreadableImageError, read_tiff
 
 from . import Counts

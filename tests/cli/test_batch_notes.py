@@ -52,7 +52,7 @@ def test_compiled_code_that_cannot_be_kept_is_told_once_and_for_no_image(here, c
         return segment(*arguments, **keywords)
 
     monkeypatch.setattr("equilabel.segment", label)
-    cache = import_module("equilabel.devices.cache")
+    cache = import_module("equilabel.devices.compiling")
     monkeypatch.setattr(cache, "find_obstacle", lambda: "It cannot be kept.")
     for name in "ab":
         tiff(f"{name}.tif")

@@ -18,8 +18,8 @@ from equilabel.cli.options import Options
 from equilabel.cli.progress import Pace
 from equilabel.cli.records import Record, provenance
 from equilabel.cli.trial import drawing, forecast
-from equilabel.storage.axes import Header
 from equilabel.storage.images import read_header
+from equilabel.storage.metadata import Header
 
 
 class Page(HTMLParser):

@@ -16,7 +16,7 @@ from equilabel import segment
 from equilabel.cli import main, single, streams, workers
 from equilabel.cli.options import Options
 from equilabel.cli.records import provenance
-from equilabel.devices import cache, compiling, jit, threads
+from equilabel.devices import compiling, jit, threads
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 compiled = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
@@ -43,7 +43,7 @@ half.__module__ = double.__module__ = TRIAL.__name__
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The only folder for compiled code, empty."""
-    monkeypatch.setattr(cache, "folders", lambda: [tmp_path / "cache"])
+    monkeypatch.setattr(compiling, "folders", lambda: [tmp_path / "cache"])
     return tmp_path / "cache"
 
 

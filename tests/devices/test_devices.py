@@ -117,7 +117,7 @@ def test_a_cupy_that_finds_no_folder_is_refused_with_the_remedy(monkeypatch):
     def fail(name):
         raise NotADirectoryError(20, "Not a directory", "/closed/.cupy")
 
-    monkeypatch.setattr(sys.modules["equilabel.devices.reports"], "import_module", fail)
+    monkeypatch.setattr(sys.modules["equilabel.devices.choosing"], "import_module", fail)
     (cpu, cuda) = devices()
     assert cpu.available
     assert not cuda.available

@@ -16,7 +16,7 @@ import pytest
 
 import equilabel
 from equilabel.cli import main
-from equilabel.devices import cache, jit
+from equilabel.devices import compiling, jit
 from equilabel.labeling import remembered
 from equilabel.runs.cpu import serial as serial_runs
 from equilabel.runs.cpu import serial as single_call
@@ -51,7 +51,7 @@ def _nothing_told(monkeypatch):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The only folder for compiled code, empty."""
-    monkeypatch.setattr(cache, "folders", lambda: [tmp_path / "cache"])
+    monkeypatch.setattr(compiling, "folders", lambda: [tmp_path / "cache"])
     return tmp_path / "cache"
 
 
@@ -59,7 +59,7 @@ def folder(tmp_path, monkeypatch):
 def closed(tmp_path, monkeypatch):
     """Two folders that cannot be made, for root neither."""
     (tmp_path / "file").touch()
-    monkeypatch.setattr(cache, "folders", lambda: [tmp_path / "file/a", tmp_path / "file/b"])
+    monkeypatch.setattr(compiling, "folders", lambda: [tmp_path / "file/a", tmp_path / "file/b"])
 
 
 # --------------------------------------------------------- compiled when it is worth it
@@ -153,7 +153,7 @@ def test_whatever_lies_in_its_place_is_no_reason_to_fail(folder, content):
     else:  # with a checksum that is right
         key, payload = pickle.loads(whole[32:])
         other = ("another", payload) if content == "other code" else (key, ())
-        assert not cache.write(file.name, pickle.dumps(other))
+        assert not compiling.write(file.name, pickle.dumps(other))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", jit.CacheWarning)
         assert not was_loaded()
@@ -180,24 +180,24 @@ def test_settings_that_change_the_code_have_code_of_their_own(folder, monkeypatc
     monkeypatch.setattr("numba.core.config.BOUNDSCHECK", 1)
     assert not was_loaded()
     monkeypatch.undo()
-    monkeypatch.setattr(cache, "folders", lambda: [folder])
+    monkeypatch.setattr(compiling, "folders", lambda: [folder])
     assert was_loaded()
 
 
 def test_readers_see_a_whole_file_or_none_while_others_write_it(folder):
     contents = [bytes([k]) * 300_000 for k in range(4)]
-    assert not cache.write("x.kernel", contents[0])
+    assert not compiling.write("x.kernel", contents[0])
     done = threading.Event()
 
     def write(content):
         while not done.is_set():
-            assert not cache.write("x.kernel", content)
+            assert not compiling.write("x.kernel", content)
 
     writers = [threading.Thread(target=write, args=(content,)) for content in contents]
     for writer in writers:
         writer.start()
     try:
-        assert all(cache.read("x.kernel") in contents for _ in range(200))
+        assert all(compiling.read("x.kernel") in contents for _ in range(200))
     finally:
         done.set()
         for writer in writers:
@@ -269,18 +269,18 @@ def test_a_full_disk_is_named_as_that_of_the_compiled_code(folder, monkeypatch):
     def fail(path, content):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(cache, "_replace", fail)
+    monkeypatch.setattr(compiling, "_replace", fail)
     with pytest.warns(jit.CacheWarning, match="code must .*got No space left.*cache'"):
         assert fresh()(21) == 42
 
 
 def test_the_next_folder_is_used_where_the_first_is_closed(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    monkeypatch.setattr(cache, "folders", lambda: [tmp_path / "file/a", tmp_path / "b"])
-    assert cache.write("x.kernel", b"code") == ""
-    assert cache.read("x.kernel") == b"code"
+    monkeypatch.setattr(compiling, "folders", lambda: [tmp_path / "file/a", tmp_path / "b"])
+    assert compiling.write("x.kernel", b"code") == ""
+    assert compiling.read("x.kernel") == b"code"
     assert [path.name for path in (tmp_path / "b").iterdir()] == ["x.kernel"]
-    assert cache.find_obstacle() == ""
+    assert compiling.find_obstacle() == ""
     assert len(list((tmp_path / "b").iterdir())) == 1  # the trial is gone
 
 
@@ -288,10 +288,10 @@ def test_a_named_folder_is_the_only_one_and_else_they_are_those_of_numba(monkeyp
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "named"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     monkeypatch.setattr(sys, "platform", "linux")
-    (named,) = cache.folders()
+    (named,) = compiling.folders()
     assert named.parent == tmp_path / "named"
     monkeypatch.delenv("NUMBA_CACHE_DIR")
-    beside, users = cache.folders()
+    beside, users = compiling.folders()
     assert beside == PACKAGE.resolve() / "devices/__pycache__"
     assert users.parent == tmp_path / "user/numba"
 

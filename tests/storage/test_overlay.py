@@ -5,8 +5,15 @@ import pytest
 from PIL import Image
 from scipy import ndimage
 
-from equilabel.storage.numbers import draw_numbers
-from equilabel.storage.overlay import BRIGHTEST, GAMMA, GAP, LONGEST, PALETTE, write_overlay
+from equilabel.storage.overlay import (
+    BRIGHTEST,
+    GAMMA,
+    GAP,
+    LONGEST,
+    PALETTE,
+    draw_numbers,
+    write_overlay,
+)
 from pictures import pictures
 
 NUCLEI = pictures(

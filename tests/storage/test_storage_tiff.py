@@ -12,7 +12,7 @@ import pytest
 import tifffile
 
 from equilabel.storage import tiff
-from equilabel.storage.axes import canonical
+from equilabel.storage.metadata import canonical
 from equilabel.storage.tiff import UnreadableImageError, read_tiff, write_labels
 from pictures import DATA, READS_FAX, SAMPLES, pictures
 

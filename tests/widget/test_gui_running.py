@@ -10,7 +10,7 @@ from napari.utils import progress
 from napari.utils.notifications import notification_manager
 from qtpy.QtWidgets import QApplication
 
-from equilabel.devices import cache, jit
+from equilabel.devices import compiling, jit
 from equilabel.samples import nuclei_2d
 from equilabel.widget.forms import segment as segment_form
 from equilabel.widget.viewer.tasks import Task
@@ -190,7 +190,7 @@ def test_compiling_is_said_while_a_run_waits_for_it_and_not_when_it_is_kept(
     viewer, qtbot, tmp_path, monkeypatch
 ):
     form = open_form(viewer, qtbot)
-    monkeypatch.setattr(cache, "folders", lambda: [tmp_path])
+    monkeypatch.setattr(compiling, "folders", lambda: [tmp_path])
 
     def double(x):
         return 2 * x
@@ -218,7 +218,7 @@ def test_compiling_is_said_while_a_run_waits_for_it_and_not_when_it_is_kept(
 @pytest.mark.long
 def test_a_cache_that_cannot_be_written_is_said_once(viewer, qtbot, notes, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    monkeypatch.setattr(cache, "folders", lambda: [tmp_path / "file/below"])
+    monkeypatch.setattr(compiling, "folders", lambda: [tmp_path / "file/below"])
     viewer.add_image(np.eye(32))
     with notification_manager:  # as in the event loop of napari, it shows warnings of threads
         for name in (SEGMENT, MEASURE, SEGMENT):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from equilabel.storage.files import flush_new
+from equilabel.storage.metadata import positive, spelled
 from equilabel.storage.ome_zarr import find_image, is_zarr, open_zarr, read_json, write_json
-from equilabel.storage.units import positive, spelled
 
 from .blocks import Blocks, large_sides
 from .checkpoints import new_token

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from equilabel.storage.metadata import doubt
 from equilabel.storage.ome_zarr import find_image, is_zarr
-from equilabel.storage.units import doubt
 
 from .results import PIXEL
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from equilabel.storage.axes import TiffImage
+    from equilabel.storage.metadata import TiffImage
 
     from .options import Options
 

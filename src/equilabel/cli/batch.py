@@ -59,7 +59,7 @@ from .workers import Settling, label_all
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from equilabel.storage.axes import Header
+    from equilabel.storage.metadata import Header
 
     from .inputs import Input
     from .options import Options

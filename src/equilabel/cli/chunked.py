@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from equilabel import Segmentation
     from equilabel.array_types import HostArray
     from equilabel.chunked.viewing import LazyImage
-    from equilabel.storage.axes import Header
+    from equilabel.storage.metadata import Header
 
     from .axes import Axes
     from .options import Options

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from equilabel.array_types import HostArray
-    from equilabel.storage.axes import Header, TiffImage
+    from equilabel.storage.metadata import Header, TiffImage
 
     from .axes import KnownAxes
     from .options import Options
@@ -240,7 +240,7 @@ def label_one(
 
 def examine(files: Sequence[Path], options: Options) -> tuple[Sequence[Header], KnownAxes]:
     """Return headers of an image and of the one to measure in, and its axes; raise their errors."""
-    from equilabel.storage.axes import Header
+    from equilabel.storage.metadata import Header
 
     image, values = _read(files, options)
     if options.command == "measure":

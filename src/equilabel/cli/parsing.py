@@ -177,7 +177,7 @@ def unit(text: str) -> str:
     >>> unit("um"), unit("micron")
     ('µm', 'µm')
     """
-    from equilabel.storage.units import LENGTHS, spelled
+    from equilabel.storage.metadata import LENGTHS, spelled
 
     if spelled(text) in LENGTHS:
         return spelled(text)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from equilabel.array_types import HostArray
-    from equilabel.storage.axes import Header
+    from equilabel.storage.metadata import Header
 
     from .options import Options
 
@@ -36,7 +36,7 @@ def forecast(header: Header, options: Options) -> int:
     """Return the bytes of memory that labeling an image takes at most, as an estimate.
 
     >>> from equilabel.cli.options import Options
-    >>> from equilabel.storage.axes import Header
+    >>> from equilabel.storage.metadata import Header
     >>> forecast(Header((1000, 1000), "YX", "uint8"), Options(overlay=False))
     17000000
     """

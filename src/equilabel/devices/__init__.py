@@ -4,8 +4,10 @@ from .choosing import (
     DEVICES,
     Device,
     DeviceMemoryError,
+    DeviceReport,
     DeviceUnavailableError,
     check_memory,
+    devices,
     fetch,
     filters,
     index_of,
@@ -18,7 +20,6 @@ from .choosing import (
     take,
     using,
 )
-from .reports import DeviceReport, devices
 from .workers import (
     LANES,
     current_event,

@@ -20,7 +20,6 @@ from numba.core.options import DefaultOptions
 from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
-from . import cache as cache_folders
 from . import compiling, threads
 
 if TYPE_CHECKING:
@@ -211,7 +210,7 @@ class KernelCache(NullCache):  # type: ignore[misc]
         """Return the compiled function, None if it has to be compiled."""
         target_context.refresh()
         key, name = self._key(sig, target_context.codegen())
-        content = cache_folders.read(name)
+        content = compiling.read(name)
         if content is None:
             return None
         try:
@@ -223,20 +222,20 @@ class KernelCache(NullCache):  # type: ignore[misc]
     def holds(self, sig: Any, target_context: Any) -> bool:
         """Return whether a compiled function is kept."""
         _, name = self._key(sig, target_context.codegen())
-        return cache_folders.read(name) is not None
+        return compiling.read(name) is not None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function, and drop what was compiled from earlier sources."""
         if data.library.has_dynamic_globals or any(not each.can_cache for each in data.lifted):
             return
         key, name = self._key(sig, data.codegen)
-        problem = cache_folders.write(name, dumps((key, data._reduce())))
+        problem = compiling.write(name, dumps((key, data._reduce())))
         if problem and problem not in TOLD:
             # Python itself would warn for each kernel, as numba touches the filters of warnings.
             TOLD.add(problem)
             warnings.warn(problem, CacheWarning, stacklevel=1)
         environment, stamp, _ = name.rsplit("-", 2)
-        cache_folders.forget(f"{environment}-", f"{environment}-{stamp}-")
+        compiling.forget(f"{environment}-", f"{environment}-{stamp}-")
 
     def _key(self, sig: Any, codegen: Any) -> tuple[str, str]:
         """Return all that decides what is compiled, and the name of the file for it.

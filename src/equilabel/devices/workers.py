@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .choosing import free_memory, index_of, is_on_cuda
-from .reports import count_gpus
+from .choosing import count_gpus, free_memory, index_of, is_on_cuda
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from .axes import Header
 from .errors import UnreadableImageError
 from .files import sha256
 from .memory import half_of_free, readable
+from .metadata import Header
 from .ome_zarr import describe_zarr, is_zarr, read_zarr, refuse_plain
 from .pictures import GRAY, header_of_picture, read_picture
 from .vendors import PACKAGES, header_of_vendor, read_vendor
@@ -24,7 +24,7 @@ from .vendors import PACKAGES, header_of_vendor, read_vendor
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from .axes import TiffImage
+    from .metadata import TiffImage
 
 TIFF = (".tif", ".tiff", ".btf", ".tf8")
 PICTURES, VENDORS = (".png", ".jpg", ".jpeg", ".bmp"), tuple(PACKAGES)

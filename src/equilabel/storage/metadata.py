@@ -1,6 +1,6 @@
-"""Descriptions of images that OME, ImageJ and tifffile write into TIFF files.
+"""What is known of an image besides its pixels: units, axes, and the descriptions in TIFF files.
 
-They tell how much data there must be, so that incomplete files are refused, and what it means:
+The descriptions, by OME, ImageJ and tifffile, tell how much data there must be, so that incomplete files are refused, and what it means:
 pixel sizes, the time between frames, names of channels.
 """
 
@@ -10,17 +10,295 @@ import json
 import math
 import re
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
+import numpy as np
+
 from .errors import UnreadableImageError, refuse, unreadable
-from .units import PIXELS, calibrate, positive, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from xml.etree.ElementTree import Element
 
+    from numpy.typing import DTypeLike
+
+    from equilabel.array_types import HostArray
+
     from .tiff_pages import Page
+
+# In meters and seconds, exact. The names are those of OME, except "inch".
+LENGTHS = {
+    name: Fraction(metres)
+    for name, metres in {
+        **{"km": "1e3", "m": "1", "dm": "1e-1", "cm": "1e-2", "mm": "1e-3", "µm": "1e-6"},
+        **{"nm": "1e-9", "Å": "1e-10", "pm": "1e-12", "inch": "0.0254", "ft": "0.3048"},
+    }.items()
+}
+TIMES = {
+    name: Fraction(seconds)
+    for name, seconds in {
+        **{"ns": "1e-9", "µs": "1e-6", "ms": "1e-3", "s": "1"},
+        **{"min": "60", "h": "3600", "d": "86400"},
+    }.items()
+}
+SPELLINGS = {
+    **dict.fromkeys(("um", "μm", "\\u00b5m", "micron", "microns"), "µm"),
+    **dict.fromkeys(("micrometer", "micrometers", "micrometre", "micrometres"), "µm"),
+    **dict.fromkeys(("nanometer", "nanometers", "nanometre", "nanometres"), "nm"),
+    **dict.fromkeys(("millimeter", "millimeters", "millimetre", "millimetres"), "mm"),
+    **dict.fromkeys(("centimeter", "centimeters", "centimetre", "centimetres"), "cm"),
+    **dict.fromkeys(("meter", "meters", "metre", "metres"), "m"),
+    **{"kilometer": "km", "decimeter": "dm", "picometer": "pm", "foot": "ft"},
+    **dict.fromkeys(("å", "angstrom", "angstroms", "ångström"), "Å"),
+    **dict.fromkeys(("in", "inches"), "inch"),
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("msec", "millisecond", "milliseconds"), "ms"),
+    **dict.fromkeys(("us", "μs", "\\u00b5s", "usec", "microsecond", "microseconds"), "µs"),
+    **dict.fromkeys(("minute", "minutes"), "min"),
+    **dict.fromkeys(("hr", "hour", "hours"), "h"),
+    **dict.fromkeys(("day", "days"), "d"),
+}
+PIXELS = {"", "pixel", "pixels", "px", "voxel", "voxels"}
+
+
+def spelled(unit: str) -> str:
+    r"""Return the name of a unit in this package; unknown names are unchanged.
+
+    >>> [spelled(word) for word in ("micron", "um", r"\u00B5m", "inches", "sec", "parsec")]
+    ['µm', 'µm', 'µm', 'inch', 's', 'parsec']
+    """
+    word = unit.strip()
+    if word in LENGTHS or word in TIMES:
+        return word
+    return SPELLINGS.get(word.lower(), word)
+
+
+def seconds(value: object, unit: str) -> float | None:
+    """Return a duration in seconds; None unless it is positive and has a known unit.
+
+    >>> seconds(250, "ms"), seconds("2", "min"), seconds(0, "s"), seconds(1, "beats")
+    (0.25, 120.0, None, None)
+    """
+    number = positive(value)
+    scale = TIMES.get(spelled(unit))
+    return None if number is None or scale is None else float(Fraction(number) * scale)
+
+
+def positive(value: object) -> float | None:
+    """Return a value as a float; None unless it is finite and positive."""
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if 0 < number < math.inf else None
+
+
+def doubt(spacing: Mapping[str, float], unit: str) -> str:
+    """Return a sentence about a pixel larger than a millimeter or smaller than a picometer, or "".
+
+    >>> doubt({"Y": 0.1, "X": 0.1}, "cm"), doubt({"Y": 100.0, "X": 100.0}, "cm")
+    ('', 'A pixel is 100 cm long along Y, more than a millimeter')
+    """
+    metres = LENGTHS.get(spelled(unit))
+    for axis, size in spacing.items():
+        if metres is None or positive(size) is None:
+            continue
+        length = Fraction(str(size)) * metres
+        if not LENGTHS["pm"] <= length <= LENGTHS["mm"]:
+            than = "more than a millimeter" if length > LENGTHS["mm"] else "less than a picometer"
+            return f"A pixel is {size:g} {unit} long along {axis}, {than}"
+    return ""
+
+
+def calibrate(
+    sizes: Mapping[str, tuple[object, str]],
+) -> tuple[dict[str, float], str, tuple[str, ...]]:
+    """Convert the pixel sizes of a file to one unit; return spacing, unit and notes.
+
+    `sizes` maps Z, Y and X to (size, unit) in the file. The spacing has only positive sizes that
+    are not in pixels, in the unit of X if it has one; the unit is "" if it is not a length.
+
+    >>> calibrate({"X": (0.5, "um"), "Z": (1500, "nm")})
+    ({'Z': 1.5, 'X': 0.5}, 'µm', ())
+    """
+    found = {
+        axis: (number, spelled(sizes[axis][1]))
+        for axis in "XYZ"
+        if axis in sizes
+        and sizes[axis][1].strip().lower() not in PIXELS
+        and (number := positive(sizes[axis][0])) is not None
+    }
+    if not found:
+        return {}, "", ()
+    unit = next(iter(found.values()))[1]
+    spacing: dict[str, float] = {}
+    notes: list[str] = []
+    for axis, (number, word) in found.items():
+        if word == unit:
+            spacing[axis] = number
+        elif word in LENGTHS and unit in LENGTHS:
+            spacing[axis] = float(Fraction(number) * LENGTHS[word] / LENGTHS[unit])
+        else:
+            notes.append(f"The spacing of {axis} is left out: {word!r} is not comparable.")
+    if unit not in LENGTHS:
+        if unit != "reference frame":  # OME's term for an unknown unit
+            notes.append(f"The unit {unit!r} is no length this package knows; it is left out.")
+        unit = ""
+    return {axis: spacing[axis] for axis in "ZYX" if axis in spacing}, unit, tuple(notes)
+
+
+AXES = "TCZYX"
+UNNAMED = "QI"  # letters of tifffile for unknown axes
+NAMES = {
+    "T": {"t", "time", "times", "frame", "frames", "timepoint"},
+    "C": {"c", "ch", "channel", "channels", "wavelength", "lambda"},
+    "Z": {"z", "depth", "plane", "slice"},
+    "Y": {"y", "height", "row"},
+    "X": {"x", "width", "column"},
+}
+
+
+@dataclass(frozen=True)
+class TiffImage:
+    """An image that was read from a file."""
+
+    # C order, native byte order, values as stored: palettes are not applied, white-is-zero is not
+    # inverted; one-bit images are bool, and float16 becomes float32
+    pixels: HostArray
+    axes: str  # one letter of T, C, Z, Y, X for each axis of `pixels`, in this order, ending in YX
+    spacing: dict[str, float]  # pixel size in `unit` of those of Z, Y and X that are known
+    unit: str  # of length, such as "µm", "nm" or "inch"; "" if unknown
+    interval: float | None  # seconds between time points
+    channels: tuple[str, ...]  # a name for each channel (one without axis C), or none
+    series: int  # index of this image in the file
+    series_count: int  # number of images in the file
+    notes: tuple[str, ...]  # sentences about what was guessed or left out
+
+    @classmethod
+    def of(
+        cls,
+        pixels: HostArray,
+        axes: str,
+        *,
+        spacing: Mapping[str, float] | None = None,
+        unit: str = "",
+        interval: float | None = None,
+        channels: tuple[str, ...] = (),
+        series: int = 0,
+        series_count: int = 1,
+        notes: tuple[str, ...] = (),
+    ) -> TiffImage:
+        """Return an image with what a file says about it, as far as it has the axes for that."""
+        known = {axis: size for axis, size in (spacing or {}).items() if axis in axes}
+        unit, interval = unit if known else "", interval if "T" in axes else None
+        count = pixels.shape[axes.index("C")] if "C" in axes else 1
+        channels = channels if len(channels) == count else ()
+        return cls(pixels, axes, known, unit, interval, channels, series, series_count, notes)
+
+
+@dataclass(frozen=True)
+class Header:
+    """Shape, axes (as in `TiffImage`) and name of the NumPy type of the pixels of an image."""
+
+    shape: tuple[int, ...]
+    axes: str
+    dtype: str
+
+    @classmethod
+    def of(cls, shape: Sequence[int], axes: str, dtype: DTypeLike) -> Header:
+        """Return the header of an image whose file has these axes, as for `canonical`."""
+        pixels, axes, _ = canonical(np.broadcast_to(np.zeros((), dtype), shape), axes)
+        return cls(pixels.shape, axes, pixels.dtype.name)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the decoded pixels."""
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+    def __str__(self) -> str:
+        return f"{' x '.join(map(str, self.shape))} of {self.dtype} ({self.axes})"
+
+
+def letter_of(name: str) -> str:
+    """Return the letter of the axis that a name means; "" if unknown.
+
+    >>> letter_of("Time"), letter_of("z"), letter_of("position")
+    ('T', 'Z', '')
+    """
+    word = re.sub(r"[^a-z]", "", name.lower())
+    return next((letter for letter, names in NAMES.items() if word in names), "")
+
+
+def canonical(pixels: HostArray, axes: str) -> tuple[HostArray, str, tuple[str, ...]]:
+    """Return pixels with axes in the order T, C, Z, Y, X, their letters, and notes on guesses.
+
+    `axes` has a letter for each axis, from tifffile. Axes of length 1 other than Y and X are
+    dropped, and samples (S) become channels. Unknown letters become Z, T or C, whichever is free
+    first, starting with the last axis. Raises UnreadableImageError if there is no image plane, or
+    there are too many axes.
+
+    >>> canonical(np.zeros((7, 1, 5, 4)), "QCYX")[1:]
+    ('ZYX', ('7 planes read as depth, as the file does not name their axis; ...',))
+    >>> canonical(np.zeros((2, 5, 4, 3)), "ZYXS")[0].shape
+    (3, 2, 5, 4)
+    """
+    if "X" not in axes:
+        refuse("have an axis X", f"axes {axes!r}")
+    if "Y" not in axes:
+        if set(axes) - set(AXES) or len(set(axes)) < len(axes):
+            refuse("have an axis Y", f"axes {axes!r}")
+        pixels, axes = np.expand_dims(pixels, axes.index("X")), axes.replace("X", "YX", 1)
+    needed = (axes.index("Y"), axes.index("X"))
+    kept = [k for k, length in enumerate(pixels.shape) if length > 1 or k in needed]
+    pixels = pixels.reshape([pixels.shape[k] for k in kept])
+    letters = [axes[k] for k in kept]
+    if "S" in letters and "C" in letters:
+        pixels = np.moveaxis(pixels, letters.index("S"), -1)
+        letters.remove("S")
+        channel = letters.index("C")
+        pixels = np.moveaxis(pixels, -1, channel + 1)
+        shape = pixels.shape
+        merged = (*shape[:channel], shape[channel] * shape[channel + 1], *shape[channel + 2 :])
+        pixels = pixels.reshape(merged)
+    letters, notes = named(letters, pixels.shape)
+    order = sorted(range(len(letters)), key=lambda k: AXES.index(letters[k]))
+    return pixels.transpose(order), "".join(letters[k] for k in order), notes
+
+
+def named(letters: Sequence[str], shape: Sequence[int]) -> tuple[list[str], tuple[str, ...]]:
+    """Return a letter of T, C, Z, Y, X for each axis, in order of the file, and notes on guesses.
+
+    Raises UnreadableImageError if there are too many axes.
+
+    >>> named("YXS", (5, 4, 3))
+    (['Y', 'X', 'C'], ())
+    """
+    axes = "".join(letters)
+    letters = ["C" if letter == "S" else letter for letter in letters]
+    guesses = []
+    for k in reversed(range(len(letters))):
+        if letters[k] not in AXES or letters.index(letters[k]) != k:
+            free = next((axis for axis in "ZTC" if axis not in letters), None)
+            if free is None:
+                refuse("have no axes beside T, C, Z, Y and X", f"axes {axes!r}")
+            guesses.append((free, letters[k], shape[k]))
+            letters[k] = free
+    stackable = "T" not in letters
+    return letters, tuple(_describe(*guess, stackable=stackable) for guess in reversed(guesses))
+
+
+def _describe(axis: str, letter: str, length: int, *, stackable: bool) -> str:
+    """Return a note on how an axis was read, and which option changes that."""
+    what = ("planes read as depth", "images read as times", "planes read as channels")
+    read = dict(zip("ZTC", what, strict=True))
+    other = {"Z": "--stacked if they are times", "T": "--no-stacked if they are not times"}
+    unnamed = letter in UNNAMED
+    why = "the file does not name their axis" if unnamed else f"axis {letter!r} is not known"
+    remedy = f"; pass {other[axis]}" if axis in other and (stackable or axis == "T") else ""
+    return f"{length} {read[axis]}, as {why}{remedy}."
+
 
 COARSEST_DPI = 200  # pixels above 1/8 mm: neither microscope nor scanner
 PRINT_DPI = {72, 75, 96, 100, 120, 150, 180, 200, 240, 300, 350, 360, 400, 600, 720, 1200, 2400}

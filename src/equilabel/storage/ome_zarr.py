@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .axes import TiffImage, canonical, letter_of
 from .errors import UnreadableImageError, refuse, unreadable
 from .files import kind_of_file, replacing
 from .memory import free, readable
-from .units import calibrate, positive, seconds
+from .metadata import TiffImage, calibrate, canonical, letter_of, positive, seconds
 
 LONGEST = 2**24  # most bytes of a description
 DESCRIPTIONS = ("zarr.json", ".zarray", ".zattrs")

@@ -11,8 +11,8 @@ import numpy as np
 
 from equilabel.arguments import normalize_bools
 
-from .axes import Header, TiffImage
 from .errors import decoding, refuse, refuse_format, refuse_large
+from .metadata import Header, TiffImage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,13 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .axes import AXES, Header, TiffImage, canonical, named
 from .errors import UnreadableImageError, decoding, refuse, refuse_large, refuse_shortage
 from .files import replacing
-from .metadata import calibration, describe
+from .metadata import (
+    AXES,
+    LENGTHS,
+    Header,
+    TiffImage,
+    calibration,
+    canonical,
+    describe,
+    named,
+    positive,
+)
 from .tiff_checks import check_alike, check_image, check_pages, check_unclaimed, guard, try_ends
 from .tiff_pages import walk
-from .units import LENGTHS, positive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .axes import Header, TiffImage, canonical
 from .errors import refuse, refuse_large, undecodable
-from .units import positive
+from .metadata import Header, TiffImage, canonical, positive
 
 # The package that adds a format to bioio, by the ending of file names.
 PACKAGES = {

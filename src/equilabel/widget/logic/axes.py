@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from equilabel.array_types import HostArray
-from equilabel.storage.axes import letter_of
+from equilabel.storage.metadata import letter_of
 
 Role = Literal["space", "time", "channel"]
 ROLES: tuple[Role, ...] = ("space", "time", "channel")

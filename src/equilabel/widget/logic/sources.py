@@ -12,7 +12,7 @@ from equilabel.forecast import of_pixels
 from equilabel.storage import memory
 from equilabel.storage.colors import gray
 from equilabel.storage.memory import slabs
-from equilabel.storage.units import doubt
+from equilabel.storage.metadata import doubt
 from equilabel.widget.napari_types import Layer
 
 from .axes import Arrangement, Role, check_roles, explain_guess, guess_roles, name_axes
