@@ -1,7 +1,7 @@
-"""What is known of an image besides its pixels: units, axes, and the descriptions in TIFF files.
+"""What is known of an image besides its pixels: units, axes, and the descriptions in a TIFF.
 
-The descriptions, by OME, ImageJ and tifffile, tell how much data there must be, so that incomplete files are refused, and what it means:
-pixel sizes, the time between frames, names of channels.
+The descriptions, by OME, ImageJ and tifffile, tell how much data there must be, so that incomplete
+files are refused, and what it means: pixel sizes, the time between frames, names of channels.
 """
 
 from __future__ import annotations
