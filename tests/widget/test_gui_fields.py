@@ -8,7 +8,9 @@ from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QWheelEvent
 from qtpy.QtWidgets import QApplication, QLineEdit
 
+from equilabel.options import SegmentOptions, options_of
 from equilabel.samples import nuclei_2d
+from equilabel.widget.forms import segment_fields
 from equilabel.widget.forms.layout import Grid
 from equilabel.widget.forms.threshold import ThresholdField
 from equilabel.widget.logic.histogram import Histogram
@@ -24,6 +26,14 @@ def test_why_there_is_no_threshold_is_said_below_the_field(viewer, qtbot):
     settle(form, qtbot)
     assert "two" in form.fields.remark.text()
     assert form.fields.remark.isVisible()
+
+
+def test_every_option_of_segment_has_a_field_or_is_named_here(viewer, qtbot, monkeypatch):
+    viewer.add_image(nuclei_2d((80, 80)))
+    form, given = open_form(viewer, qtbot), {}
+    monkeypatch.setattr(segment_fields, "Choices", lambda **chosen: given.update(chosen))
+    form.fields.choices()
+    assert set(options_of(SegmentOptions)) - set(given) == {"max_size"}
 
 
 def threshold_alone(qtbot):
