@@ -84,7 +84,8 @@ def _difference(path, image, name, changes):
     found, truth = image.pixels, whole_files()[name][1]
     with tifffile.TiffFile(path) as one, tifffile.TiffFile(path, is_shaped=False) as other:
         alike = len({each.shape for each in one.series}) == 1 < len(one.series)
-        series = other.series if alike else one.series  # written one by one
+        together = alike and not _tells_of_others(image)  # written one by one, read as a stack
+        series = other.series if together else one.series
         if not _fits(image, name, changes, series[0]):
             return f"{found.shape} of {found.dtype}, written as {truth.shape} of {truth.dtype}"
         for page in series[0]:
@@ -108,13 +109,17 @@ def _fits(image, name, changes, series):
         return True
     if 0 < sum(map(_stored, series)) == sum(map(_stored, pages)):
         return True
-    told = any(f"holds {image.series_count} images" in note for note in image.notes)
-    if told and truth.ndim > 2 and len(pages) > 1:
+    if _tells_of_others(image) and truth.ndim > 2 and len(pages) > 1:
         return True  # pages that are no longer alike are images of their own
     unlinked = "relink_pages" in changes or "clear" in changes
     if unlinked and "cut" in changes:
         return len(series) < len(pages)  # a shorter stack in a shorter file
     return "graft" in changes and len(series) == len(pages)  # one that fits another size
+
+
+def _tells_of_others(image):
+    """Return whether a note says that the file holds more images than the one that was read."""
+    return any(f"holds {image.series_count} images" in note for note in image.notes)
 
 
 def _extent(pixels, name):
