@@ -74,13 +74,7 @@ def devices() -> tuple[DeviceReport, ...]:
 
 
 def find_obstacle() -> str:
-    """Say why no GPU can be used, and what would help; nothing if one can.
-
-    Returns
-    -------
-    str
-        ``rule; got X. remedy.``, or an empty string.
-    """
+    """Say why no GPU can be used, as ``rule; got X. remedy.``; nothing if one can."""
     otherwise = "Pass device='cpu' to work without."
     try:
         cupy = import_module("cupy")
@@ -165,21 +159,11 @@ class DeviceMemoryError(DeviceUnavailableError, MemoryError):
 
 
 class using:
-    """Make a device the current one.
+    """Make a device that `resolve` returned the current one, and put its errors into words.
 
-    Parameters
-    ----------
-    device : str
-        A device that `resolve` returned.
-    needed : callable, optional
-        Returns how many bytes the work needs; asked only if there are too few.
-
-    Raises
-    ------
-    DeviceMemoryError
-        If the memory of the device does not suffice. What was taken is given back.
-    DeviceUnavailableError
-        If the device fails, or its current stream is gone.
+    `needed` returns how many bytes the work needs; it is asked only if there are too few: this
+    raises DeviceMemoryError, and what was taken is given back. DeviceUnavailableError is raised if
+    the device fails, or its current stream is gone.
     """
 
     def __init__(self, device: str, needed: Callable[[], int] | None = None) -> None:
@@ -223,14 +207,9 @@ class using:
 
 
 def check_memory(device: str, needed: int) -> None:
-    """Raise DeviceMemoryError, before anything starts, if work needs more memory than is free.
+    """Raise DeviceMemoryError, before anything starts, if work needs more bytes than are free.
 
-    Parameters
-    ----------
-    device : str
-        The current device.
-    needed : int
-        Bytes.
+    `device` is the current one.
     """
     if needed > free_memory():
         raise DeviceMemoryError(_memory_message(device, needed))
@@ -262,25 +241,10 @@ CUDA_MEMORY = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack
 def take(array: Array, name: str = "image") -> Array:
     """Take anything like an array as one of NumPy or, if a GPU holds it, of CuPy.
 
-    Parameters
-    ----------
-    array : array_like
-        With ``__cuda_array_interface__`` or DLPack, as arrays of PyTorch and JAX have them, it is
-        not copied. Subclasses of ``numpy.ndarray`` are taken as plain arrays, as scikit-image does:
-        the mask of a masked array is ignored.
-    name : str
-        Of the parameter, for errors.
-
-    Returns
-    -------
-    numpy.ndarray or cupy.ndarray
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is a path, or NumPy makes no array of it.
-    DeviceUnavailableError
-        If a GPU holds it and CuPy cannot be used.
+    What has ``__cuda_array_interface__`` or DLPack, as arrays of PyTorch and JAX, is not copied.
+    Subclasses of ``numpy.ndarray`` are taken as plain arrays, as scikit-image does: the mask of a
+    masked array is ignored. `name` is that of the parameter, for errors: TypeError or ValueError if
+    it is a path, or NumPy makes no array of it; DeviceUnavailableError if CuPy cannot be used.
     """
     if isinstance(array, (str, bytes, os.PathLike)):
         message = (
@@ -331,18 +295,9 @@ def filters(array: Array) -> ModuleType:
 
 
 def place(array: Array, device: str) -> Array:
-    """Bring an array to a device; one that is there is returned as it is.
+    """Bring an array to a device that `resolve` returned and `using` has made current.
 
-    Parameters
-    ----------
-    array : numpy.ndarray or cupy.ndarray
-    device : str
-        A device that `resolve` returned and that `using` has made current.
-
-    Raises
-    ------
-    ValueError
-        If the array is on another GPU.
+    One that is there is returned as it is. Raise ValueError if it is on another GPU.
     """
     if device == "cpu":
         return fetch(array)
@@ -358,18 +313,9 @@ def place(array: Array, device: str) -> Array:
 
 
 def fetch(array: Array, out: Array = None) -> Array:
-    """Bring an array to the host.
+    """Bring an array to the host: to `out`, of the same shape and any type that can hold it.
 
-    Parameters
-    ----------
-    array : numpy.ndarray or cupy.ndarray
-    out : numpy.ndarray, optional
-        Receives it: same shape, any type that can hold it.
-
-    Returns
-    -------
-    numpy.ndarray
-        `array` itself where it is there, and `out` is not given.
+    Without `out`, an array that is there is returned as it is.
     """
     if is_on_cuda(array):
         with array.device:
@@ -397,29 +343,12 @@ DEVICES: tuple[str, ...] = ("auto", "cpu", "cuda")
 
 
 def resolve(device: str, image: Array = None) -> str:
-    """Turn the word of a caller into the name of a device that can be used.
+    """Turn the word of a caller into a device that can be used: "cpu", "cuda" or "cuda:<index>".
 
-    Parameters
-    ----------
-    device : {"auto", "cpu", "cuda"} or "cuda:<index>"
-        "auto" is where `image` is; a device asked for by name is never replaced.
-    image : array, optional
-        What the work is about, of NumPy or CuPy.
+    "auto" is where `image` is; a device asked for by name is never replaced. Raise ValueError if
+    the word is none of these, or names another GPU than the one that holds `image`; and
+    DeviceUnavailableError, which says why, if the device cannot be used here.
 
-    Returns
-    -------
-    str
-        "cpu", "cuda" (the first GPU) or "cuda:<index>".
-
-    Raises
-    ------
-    ValueError
-        If the word is none of these, or names another GPU than the one that holds `image`.
-    DeviceUnavailableError
-        If the device cannot be used here; the message says why.
-
-    Examples
-    --------
     >>> resolve("auto")
     'cpu'
     """
@@ -442,19 +371,10 @@ def resolve(device: str, image: Array = None) -> str:
 
 
 def passes(name: str, device: str) -> ModuleType:
-    """Load the kernels of one room for one device.
+    """Load the kernels of a room for a device that `resolve` returned.
 
-    Parameters
-    ----------
-    name : str
-        Room and module: "measuring.accumulate".
-    device : str
-        A device that `resolve` returned.
-
-    Returns
-    -------
-    module
-        ``equilabel.<room>.<device>.<module>``.
+    `name` is room and module: "measuring.accumulate" is
+    ``equilabel.measuring.<device>.accumulate``.
     """
     return _load(name, device.partition(":")[0])
 

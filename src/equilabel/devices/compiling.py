@@ -51,12 +51,8 @@ def read(name: str) -> bytes | None:
 def write(name: str, content: bytes) -> str:
     """Keep bytes under a name, in the first folder where that is possible.
 
-    Readers, in other processes too, see all of them or none.
-
-    Returns
-    -------
-    str
-        Why it is not possible, as one sentence after another; empty if it is.
+    Readers, in other processes too, see all of them or none. Return why it is not possible, as one
+    sentence after another; empty if it is.
     """
     stored = hashlib.sha256(content).digest() + content
     problems: dict[str, None] = {}
@@ -110,7 +106,7 @@ def _replace(path: Path, content: bytes) -> None:
 def _caches() -> list[Path]:
     """Name the folder for the caches of this user; none if there is no such user."""
     if sys.platform == "win32":
-        return [Path(local)] if (local := os.environ.get("LOCALAPPDATA")) else []
+        return [Path(folder)] if (folder := os.environ.get("LOCALAPPDATA")) else []
     elif xdg := os.environ.get("XDG_CACHE_HOME"):
         return [Path(xdg)]
     else:
@@ -130,16 +126,10 @@ _count = 0  # functions that this process has compiled, or begun to compile
 def listening(tell: Listener) -> Iterator[None]:
     """Call a function whenever a kernel is being compiled, in any thread, and when it is compiled.
 
-    Nothing is said of what was compiled by an earlier process, or before.
+    Nothing is said of what was compiled by an earlier process, or before. `tell` is called in the
+    thread that compiles, with the number of kernels compiled since the block began, this one
+    included, and with whether this one is still being compiled.
 
-    Parameters
-    ----------
-    tell : callable
-        Called in the thread that compiles, with the number of kernels compiled since the block
-        began, this one included, and with whether this one is still being compiled.
-
-    Examples
-    --------
     >>> said = []
     >>> with listening(lambda number, busy: said.append((number, busy))):
     ...     _ = begin()
@@ -163,10 +153,7 @@ def listening(tell: Listener) -> Iterator[None]:
 def begin() -> bool:
     """Note that the calling thread begins to compile a function.
 
-    Returns
-    -------
-    bool
-        Whether it is one that Python called, not one that such a function calls.
+    Return whether it is one that Python called, not one that such a function calls.
     """
     global _count
     depth = getattr(_mine, "depth", 0)

@@ -96,12 +96,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
 def is_kept(kernel: Kernel, arguments: tuple[Any, ...]) -> bool:
     """Return whether a call has nothing to compile: this process or an earlier one has done it.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Made by `njit` with a cache.
-    arguments : tuple
-        Those of the call.
+    `kernel` was made by `njit` with a cache; `arguments` are those of the call.
     """
     if config.DISABLE_JIT:
         return True
@@ -112,13 +107,8 @@ def is_kept(kernel: Kernel, arguments: tuple[Any, ...]) -> bool:
 def entry_point(kernel: Kernel, arguments: tuple[Any, ...]) -> Callable[..., Any]:
     """Return what a call of a compiled kernel comes to: types of arguments are not looked at again.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Made by `njit`.
-    arguments : tuple
-        Those of an earlier call. Later ones have to be of the same types and contiguous, or of
-        types that are stored alike; nothing checks it.
+    `arguments` are those of an earlier call of a kernel made by `njit`. Later ones have to be of
+    the same types and contiguous, or of types that are stored alike; nothing checks it.
     """
     if config.DISABLE_JIT:
         return kernel  # type: ignore[no-any-return]
@@ -195,13 +185,7 @@ def generalized(kind: Any) -> Any:
 
 
 class KernelCache(NullCache):  # type: ignore[misc]
-    """What a function has been compiled to, by signature.
-
-    Parameters
-    ----------
-    function : callable
-        The function, in one of the modules of `STAMPED`.
-    """
+    """What a function, in one of the modules of `STAMPED`, has been compiled to, by signature."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._name = f"{function.__module__.removeprefix('equilabel.')}.{function.__qualname__}"

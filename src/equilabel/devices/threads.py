@@ -43,14 +43,9 @@ def limited(most: int) -> Iterator[None]:
 def interruptible(check: Callable[[], None] | None) -> Iterator[None]:
     """Call a function before each piece of work that the calling thread begins in the block.
 
-    Parameters
-    ----------
-    check : callable, or None
-        What it raises ends the work. Helpers of the thread call it, too, each before its pieces;
-        where they are a team (see `together`), the thread alone does.
+    What it raises ends the work. Helpers of the thread call it, too, each before its pieces; where
+    they are a team (see `together`), the thread alone does.
 
-    Examples
-    --------
     >>> with limited(1), interruptible(lambda: print("checked")):
     ...     each(abs, [(-1,), (-2,)])
     checked
@@ -105,19 +100,10 @@ def ranges(size: int, weight: int, grain: int = 1, *, fine: bool = False) -> lis
     """Cut ``range(size)`` into pieces, one or a few for each thread.
 
     Several for each even out what pieces take. But threads take turns in beginning and ending them,
-    and where threads are many, that takes longer than the pieces.
-
-    Parameters
-    ----------
-    size : int
-        Number of rows, blocks or runs.
-    weight : int
-        Pixels in all; small work stays in one piece.
-    grain : int
-        Pieces begin at multiples of it.
-    fine : bool
-        Whether all pieces are small, however many there are: for work that takes long for each
-        pixel, and is to end soon after it was called off.
+    and where threads are many, that takes longer than the pieces. `weight` is the number of pixels
+    in all: small work stays in one piece. Pieces begin at multiples of `grain`. With `fine`, all
+    pieces are small, however many there are: for work that takes long for each pixel, and is to end
+    soon after it was called off.
     """
     pieces = min(weight // WEIGHT, size // grain)
     if pieces > 1 and not fine:
@@ -176,17 +162,9 @@ def together(
 
     Where all is done, no helper is waited for: they look at no array any more, but hold what they
     were given for as long as it takes them to return, one after the other. Otherwise those that
-    have begun are waited for, so that none writes to an array of the caller later.
-
-    Parameters
-    ----------
-    direct : callable
-        Without arguments; returns whether all is done.
-    help_ : callable
-        Without arguments; raises nothing.
-    leave : callable
-        Makes helpers return; called once, however it ends.
-    helpers : int
+    have begun are waited for, so that none writes to an array of the caller later. `direct` returns
+    whether all is done, `help_` raises nothing, and `leave` makes helpers return; it is called
+    once, however it ends.
     """
     started: list[Helper] = []
     done = False

@@ -78,14 +78,8 @@ def own_gpu(device: str, held: Array = None) -> Iterator[None]:
     """Make the GPU of this worker current, with a stream of its own.
 
     So copies of one worker overlap the kernels of others. Some workers at once do so; others wait.
-
-    Parameters
-    ----------
-    device : str
-        Any device that `resolve` takes. "cuda" is any GPU: the worker's number chooses. Nothing is
-        done for "cpu" and "auto".
-    held : cupy.ndarray, optional
-        What the work is about: the GPU that holds it is taken.
+    With "cuda", the GPU is the one that holds `held`, or any: the worker's number chooses. Nothing
+    is done for "cpu" and "auto".
     """
     if not device.startswith("cuda"):
         yield
@@ -117,12 +111,7 @@ def stage_block(pixels: HostArray, device: str) -> Any:
 
 
 def send_block(pixels: Any) -> Array:
-    """Copy a block to the GPU that `own_gpu` made current, on its stream.
-
-    Parameters
-    ----------
-    pixels : numpy.ndarray, or what `stage_block` returned
-    """
+    """Copy a block, or what `stage_block` returned, to the GPU of `own_gpu`, on its stream."""
     lane, staged = _own_lane(), pixels
     if isinstance(pixels, np.ndarray):
         staged = _staging().Staged(pixels)
@@ -145,18 +134,9 @@ def fetch_block(labels: Array) -> HostArray:
 def fetch_renumbered(labels: Array, numbers: HostArray, out: HostArray | None) -> HostArray:
     """Copy the number of each label to the host: to `out` if that is pinned, else as `fetch_block`.
 
-    Parameters
-    ----------
-    labels : array of uint16, int32 or int64
-        On the GPU that `own_gpu` made current.
-    numbers : (N + 1,) array of int
-        In place of labels 0, which stays 0, to N.
-    out : array, or None
-        Where they belong, of the same type as `numbers`.
-
-    Returns
-    -------
-    numpy.ndarray, or None if they are in `out`
+    `labels`, of uint16, int32 or int64, are on the GPU that `own_gpu` made current. `numbers`, (N +
+    1,) of int, take the place of labels 0, which stays 0, to N. `out` is of their type. Return None
+    if they are in `out`.
     """
     found: HostArray = _staging().fetch_renumbered(labels, send_block(numbers), out)
     return found

@@ -23,19 +23,10 @@ if TYPE_CHECKING:
 
 
 def address(kernel: Kernel, arguments: tuple[Any, ...]) -> Any:
-    """Compile a kernel, or load it, and return what `caller` needs to call it.
+    """Compile a kernel made by `njit`, or load it, and return what `caller` needs to call it.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Made by `caching.njit`. It lives as long as the module it is in.
-    arguments : tuple
-        Some of the types that it will be called with.
-
-    Returns
-    -------
-    int
-        Where its code is in this process; without a compiler the kernel itself.
+    `arguments` are some of the types that it will be called with. Returns where its code is in this
+    process; without a compiler, the kernel itself.
     """
     if config.DISABLE_JIT:
         return kernel
@@ -49,10 +40,7 @@ def address(kernel: Kernel, arguments: tuple[Any, ...]) -> Any:
 def caller(returned: Any) -> Callable[..., Any]:
     """Make a function, for kernels, that calls a kernel at an address with a tuple of arguments.
 
-    Parameters
-    ----------
-    returned : numba type
-        What the kernel returns. Not checked; neither are the types of the arguments.
+    `returned` is the type that the kernel returns; neither it nor those of arguments are checked.
     """
 
     def call(kernel: Any, arguments: Any) -> Any:

@@ -113,17 +113,9 @@ def word_of(builder, lanes):
 def twin(function, typed):
     """Let numba write machine instructions wherever a kernel calls a function.
 
-    Parameters
-    ----------
-    function : callable
-        Plain Python, for reading and for runs without a compiler.
-    typed : callable
-        Returns the signature of a call from the types of its arguments, which are converted to it.
-
-    Returns
-    -------
-    callable
-        A decorator of the function that writes the instructions, as of `numba.extending.intrinsic`.
+    `function` is plain Python, for reading and for runs without a compiler. `typed` returns the
+    signature of a call from the types of its arguments, which are converted to it. Returns a
+    decorator of the function that writes the instructions, as of `numba.extending.intrinsic`.
     """
 
     def register(code):

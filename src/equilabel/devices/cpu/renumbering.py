@@ -9,16 +9,9 @@ from equilabel.devices.jit import njit
 def renumber(labels, starts, width, numbers):
     """Replace the label of each element of some rows.
 
-    Parameters
-    ----------
-    labels : (P,) array of int
-        Overwritten.
-    starts : (R,) array of int64
-        Flat index of the first element of each row.
-    width : int
-        Elements of a row.
-    numbers : (N + 1,) array of integers
-        In place of labels 0 to N; they fit the type of `labels`. Not checked.
+    `labels` is (P,) of int, overwritten; `starts`, (R,) of int64, the flat index of the first
+    element of each row; `width` the elements of a row. `numbers`, (N + 1,), take the place of
+    labels 0 to N; they fit the type of `labels`. Not checked.
     """
     for start in starts:
         row = labels[start : start + width]
@@ -30,12 +23,8 @@ def renumber(labels, starts, width, numbers):
 def list_firsts(labels, firsts):
     """Find the first element of each label.
 
-    Parameters
-    ----------
-    labels : (P,) array of int
-        Of 0 to N, where 1 to N are in the order of their first elements. Not checked.
-    firsts : (N,) array of int64
-        Overwritten: flat indices.
+    `labels`, (P,) of int, are 0 to N, where 1 to N are in the order of their first elements (not
+    checked). `firsts`, (N,) of int64, is overwritten by flat indices.
     """
     found = 0
     for i in range(labels.size):
@@ -50,16 +39,9 @@ def list_firsts(labels, firsts):
 def place_in_image(flat, sides, origin, strides, out):
     """Find where elements of a block are in the whole image.
 
-    Parameters
-    ----------
-    flat : (N,) array of int64
-        Flat indices in the block.
-    sides, origin : (D,) arrays of int64
-        Of the block.
-    strides : (D,) array of int64
-        Elements of the image from one place to the next along each axis.
-    out : (N,) array of int64
-        Overwritten: flat indices in the image.
+    `flat`, (N,) of int64, are flat indices in the block; `sides` and `origin`, (D,) of int64, are
+    those of the block; `strides`, (D,) of int64, are elements of the image from one place to the
+    next along each axis. `out`, (N,) of int64, is overwritten by flat indices in the image.
     """
     first = np.int64(0)
     for axis in range(sides.size):

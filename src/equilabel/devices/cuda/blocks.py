@@ -30,18 +30,9 @@ FACES = np.dtype(
 
 
 def list_firsts(labels: Array, count: int) -> Array:
-    """Find the first element of each label.
+    """Return the flat index of the first element of each label, (count,) of int64.
 
-    Parameters
-    ----------
-    labels : array of int32 or int64
-        C-contiguous, of 0 to `count`.
-    count : int
-
-    Returns
-    -------
-    (count,) array of int64
-        Flat indices.
+    `labels`, of int32 or int64 and C-contiguous, are 0 to `count`.
     """
     firsts = cupy.full(count, np.iinfo(np.int64).max)
     function = kernel("devices/cuda/blocks", f"list_firsts<u{labels.itemsize}>")
@@ -52,12 +43,8 @@ def list_firsts(labels: Array, count: int) -> Array:
 def renumber_block(labels: Array, numbers: Array) -> Array:
     """Return the number of each label, as an array of its own.
 
-    Parameters
-    ----------
-    labels : array of uint16, int32 or int64
-        C-contiguous.
-    numbers : (N + 1,) array of int32 or int64
-        In place of labels 0, which stays 0, to N.
+    `labels` is of uint16, int32 or int64 and C-contiguous. `numbers`, (N + 1,) of int32 or int64,
+    take the place of labels 0, which stays 0, to N.
     """
     out = cupy.empty(labels.shape, numbers.dtype)
     types = f"u{labels.itemsize}, u{numbers.itemsize}"
@@ -67,32 +54,17 @@ def renumber_block(labels: Array, numbers: Array) -> Array:
 
 
 def rank_keys(keys: Array) -> Array:
-    """Return the place of each key, no two of which are equal, among all of them, from 1.
-
-    Parameters
-    ----------
-    keys : (N,) array of int64
-    """
+    """Return the place of each key, (N,) of int64, among all of them, from 1; no two are equal."""
     ranks = cupy.empty_like(keys)
     ranks[cupy.argsort(keys)] = cupy.arange(1, keys.size + 1)
     return ranks
 
 
 def cut_faces(labels: Array, cuts: Sequence[tuple[int, int, int]], small: np.dtype) -> Array:
-    """Copy layers of labels, one face after the other.
+    """Copy layers of labels, one face after the other; return them as (K,) of the type `small`.
 
-    Parameters
-    ----------
-    labels : array of uint16, int32 or int64
-        Of six axes at most.
-    cuts : sequence of (int, int, int)
-        Of each face, its axis, its first layer and the one that follows its last.
-    small : numpy.dtype
-        Of what is returned; no wider than that of the labels.
-
-    Returns
-    -------
-    (K,) array of `small`
+    `labels` is of uint16, int32 or int64, with six axes at most; `small` is no wider. `cuts` holds,
+    for each face, its axis, its first layer and the one that follows its last.
     """
     labels = cupy.ascontiguousarray(labels)
     shape, faces, end = labels.shape, np.zeros((), FACES), 0
@@ -109,16 +81,10 @@ def cut_faces(labels: Array, cuts: Sequence[tuple[int, int, int]], small: np.dty
 
 
 def renumber_into(labels: Array, numbers: Array, part: np.ndarray) -> None:
-    """Write the number of each label to a part of an array of the host, in pinned memory.
+    """Write the number of each label to `part`, of an array of the host in pinned memory.
 
-    The current stream does so later.
-
-    Parameters
-    ----------
-    labels, numbers
-        As for `renumber_block`.
-    part : numpy.ndarray
-        Of the shape of the labels and the type of `numbers`; overwritten.
+    The current stream does so later. `labels` and `numbers` are those of `renumber_block`; `part`
+    has the shape of the labels and the type of `numbers`.
     """
     place = _place(part, part.itemsize)
     address = part.ctypes.data
@@ -161,15 +127,7 @@ def _is_made_of(place: np.ndarray, count: int) -> bool:
 
 
 def renumber_part(labels: Array, numbers: Array) -> None:
-    """Replace the label of each element.
-
-    Parameters
-    ----------
-    labels : (P,) array of int32 or int64
-        Overwritten. 0 for background, which stays.
-    numbers : (N,) array of the same type
-        In place of labels 1 to N.
-    """
+    """Replace labels 1 to N, (P,) of int32 or int64; `numbers`, (N,), have their type. 0 stays."""
     function = kernel("devices/cuda/blocks", f"renumber_part<u{labels.itemsize}>")
     aligned = np.bool_(labels.data.ptr % 16 == 0)
     launch(function, -(-labels.size // 4), labels, numbers, labels.size, aligned)

@@ -47,12 +47,8 @@ def options(folder: Path) -> tuple[str, ...]:
 def kernel(file: str, name: str) -> Kernel:
     """Return a kernel, compiled for the current device.
 
-    Parameters
-    ----------
-    file : str
-        A `.cu` file of the package, without the ending: "runs/cuda/tiles".
-    name : str
-        A C++ name expression: ``"scan<u1>"``.
+    `file` is a `.cu` file of the package without the ending, as "runs/cuda/tiles"; `name` a C++
+    name expression, as ``"scan<u1>"``.
     """
     return _kernel(file, name, cupy.cuda.runtime.getDevice())
 
@@ -78,14 +74,8 @@ def launch(function: Kernel, size: int, *arguments: object) -> None:
 def start(function: Kernel, blocks: int, threads: int, *arguments: Any) -> None:
     """Start a kernel by addresses, on the current stream: a third of the time of a call.
 
-    Parameters
-    ----------
-    function : Kernel
-    blocks, threads : int
-        Of the grid, and of a block.
-    *arguments : int, bool, cupy.ndarray or () numpy.ndarray
-        What the kernel is given: a number or an address, an array of the device, a structure. A
-        number is written with 64 bits, of which the kernel takes the first.
+    `arguments` are what the kernel is given: a number or an address, an array of the device, or a
+    structure, () of NumPy. A number is written with 64 bits, of which the kernel takes the first.
     """
     count = len(arguments)
     memory = _words(2 * count)()
@@ -107,13 +97,7 @@ def start(function: Kernel, blocks: int, threads: int, *arguments: Any) -> None:
 class Call:
     """A launch whose arguments stay where they are, but for some numbers.
 
-    Parameters
-    ----------
-    function : Kernel
-    threads : int
-        Of a block.
-    *arguments : int, bool, None or () numpy.ndarray
-        Numbers, structures, and None for what `start` is told.
+    `arguments` are numbers, structures, and None for the numbers that `start` passes.
     """
 
     def __init__(self, function: Any, threads: int, *arguments: Any) -> None:

@@ -18,13 +18,7 @@ HOST = 1  # type of memory that CUDA has pinned
 
 
 class Staged:
-    """Pixels that the bus can copy.
-
-    Parameters
-    ----------
-    array : numpy.ndarray
-        Of any type CuPy knows, and any strides.
-    """
+    """Pixels, of any type CuPy knows and any strides, that the bus can copy."""
 
     def __init__(self, array: np.ndarray) -> None:
         self._straight = is_pinned(array)
@@ -37,12 +31,9 @@ class Staged:
             self.array = array
 
     def send(self) -> Array:
-        """Copy it to the current device; the current stream does so later, and needs it till then.
+        """Copy it to the current device, C-contiguous.
 
-        Returns
-        -------
-        cupy.ndarray
-            C-contiguous.
+        The current stream does so later, and needs it till then.
         """
         array = self.array
         if self._straight and not array.flags.c_contiguous:
@@ -71,12 +62,9 @@ def is_pinned(array: np.ndarray) -> bool:
 
 
 def fetch(array: Array) -> np.ndarray:
-    """Copy an array to pinned memory, and wait for it.
+    """Copy an array to pinned memory, C-contiguous, and wait for it.
 
-    Returns
-    -------
-    numpy.ndarray
-        C-contiguous. As long as it is used, its memory is not used again.
+    As long as what is returned is used, its memory is not used again.
     """
     if not 0 < array.nbytes <= MOST:
         return download(array)
@@ -92,17 +80,9 @@ def fetch(array: Array) -> np.ndarray:
 def fetch_renumbered(labels: Array, numbers: Array, out: np.ndarray | None) -> np.ndarray | None:
     """Copy the number of each label to the host, and wait for it.
 
-    Parameters
-    ----------
-    labels, numbers
-        As for `renumber_block`.
-    out : numpy.ndarray, optional
-        Where they belong, of the shape of the labels and the type of the numbers.
-
-    Returns
-    -------
-    numpy.ndarray, or None
-        They, in pinned memory, or nothing if a kernel has written them to `out`.
+    `labels` and `numbers` are those of `renumber_block`; `out`, of the shape of the labels and the
+    type of the numbers, is where they belong. Return them in pinned memory, or None if a kernel has
+    written them to `out`.
     """
     if out is None or not is_pinned(out):
         return fetch(renumber_block(labels, numbers))

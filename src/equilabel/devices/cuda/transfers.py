@@ -21,17 +21,9 @@ LEAST_KEPT, MOST_HELD = 1 << 17, 1 << 28  # bytes of pinned memory that callers 
 
 
 def upload(array: np.ndarray) -> Array:
-    """Copy an array to the current device, for work on the current stream.
+    """Copy an array of any type CuPy knows, and any strides, to the current device: C-contiguous.
 
-    Parameters
-    ----------
-    array : numpy.ndarray
-        Of any type CuPy knows, and any strides.
-
-    Returns
-    -------
-    cupy.ndarray
-        C-contiguous.
+    Work on the current stream may use it.
     """
     array = array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
     copy = cupy.empty(array.shape, array.dtype)
@@ -53,18 +45,9 @@ def upload(array: np.ndarray) -> Array:
 def download(array: Array, out: np.ndarray | None = None, *, keep: bool = False) -> np.ndarray:
     """Copy an array of the current device to the host, once the current stream is done with it.
 
-    Parameters
-    ----------
-    array : cupy.ndarray
-    out : numpy.ndarray, optional
-        Receives it: same shape, any integer type that can hold it.
-    keep : bool
-        Whether a small array may stay in pinned memory, which is scarce: for those who soon let go.
-
-    Returns
-    -------
-    numpy.ndarray
-        `out`, or a new C-contiguous array.
+    `out` receives it: same shape, any integer type that can hold it; without it, a new C-contiguous
+    array does. `keep` says whether a small array may stay in pinned memory, which is scarce: for
+    those who soon let go.
     """
     array = array.copy(order="C") if not array.flags.c_contiguous else array
     straight = out is not None and out.flags.c_contiguous and out.dtype == array.dtype
@@ -97,18 +80,10 @@ def download(array: Array, out: np.ndarray | None = None, *, keep: bool = False)
 
 
 class Pinned:
-    """Memory of the host to which the current device can write by itself.
+    """Memory of `size` numbers of 64 bits on the host, to which the current device can write.
 
-    Arrays that `view` returns keep it. It is scarce, and slow to get if none was given back.
-
-    Parameters
-    ----------
-    size : int
-        Numbers of 64 bits.
-
-    Attributes
-    ----------
-    address : int
+    Arrays that `view` returns keep it. It is scarce, and slow to get if none was given back. The
+    device finds it at `address`.
     """
 
     _held = 0  # bytes in the hands of callers
