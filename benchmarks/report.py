@@ -445,7 +445,31 @@ def methods_cuda() -> str:
     return methods("cuda")
 
 
+def options() -> str:
+    """Tabulate the options of the commands, panel by panel, from the fields that declare them."""
+    from equilabel.cli.parsing import KINDS, OPTIONS
+    from equilabel.options import PANELS, options_of
+
+    found: dict[str, list[list[str]]] = {panel: [] for panel in PANELS}
+    for name, (default, option) in (each for cls in OPTIONS for each in options_of(cls).items()):
+        flags = option.flags or (f"--{name.replace('_', '-')}",)
+        words = ", ".join(option.words) or option.placeholder or KINDS[option.kind].placeholder
+        left_out = default is None or isinstance(default, bool)
+        found[option.panel].append(
+            [
+                ", ".join(f"`{flag}`" for flag in flags),
+                words,
+                "" if left_out else f"{default}",
+                ", ".join(option.commands),
+                option.help,
+            ]
+        )
+    head = ["option", "value", "default", "commands", "what it does"]
+    return "\n\n".join(f"{panel}:\n\n{table(head, rows)}" for panel, rows in found.items())
+
+
 TABLES = {
+    "batch.md": {options: ""},
     "lab-notes/cpu-labels.md": {label_cpu: "label_cpu", cores_cpu: "cores_cpu"},
     "lab-notes/gpu-labels.md": {label_cuda: "label_cuda", wall_cuda: "label_cuda"},
     "lab-notes/tables.md": {

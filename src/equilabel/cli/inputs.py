@@ -20,9 +20,6 @@ from .options import RefusedError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["SUFFIXES", "ZARR", "expanded", "printable", "quoted", "stem"]
-
-
 ZARR = ".zarr"
 
 
