@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.devices import fetch_block, is_on_cuda, own_gpu, passes, send_block
+from equilabel.devices import fetch_block, is_on_cuda, own_gpu, send_block
 
 from .checkpoints import MemoryCheckpoints
 from .outputs import BlockRuns
@@ -64,8 +64,10 @@ def _layers(
     if not (cuts and is_on_cuda(labels)):
         spans = [(slice(None),) * axis + (slice(first, last),) for axis, first, last in cuts]
         return [labels[span].astype(dtype) for span in spans]
+    from equilabel.devices.cuda.blocks import cut_faces
+
     shape, found, begin = labels.shape, [], 0
-    flat = fetch_block(passes("devices.blocks", "cuda").cut_faces(labels, cuts, dtype)).copy()
+    flat = fetch_block(cut_faces(labels, cuts, dtype)).copy()
     for axis, first, last in cuts:
         sides = (*shape[:axis], last - first, *shape[axis + 1 :])
         found.append(flat[begin : begin + prod(sides)].reshape(sides))
@@ -244,10 +246,10 @@ def _ranks(keys: NDArray[np.int64], device: str) -> NDArray[np.int64]:
     from equilabel.runs.cpu.seams import rank_keys
 
     if device.startswith("cuda") and len(keys) >= MANY:
+        from equilabel.devices.cuda import blocks
+
         with own_gpu(device):
-            found: NDArray[np.int64] = fetch_block(
-                passes("devices.blocks", "cuda").rank_keys(send_block(keys))
-            )
+            found: NDArray[np.int64] = fetch_block(blocks.rank_keys(send_block(keys)))
         return found
     order = np.empty(len(keys), np.int64)
     stretches = min(MOST_STRETCHES, 1 << len(keys).bit_length())

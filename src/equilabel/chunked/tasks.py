@@ -13,7 +13,6 @@ from equilabel.devices import (
     fetch_renumbered,
     is_on_cuda,
     own_gpu,
-    passes,
     send_block,
     stage_block,
 )
@@ -145,7 +144,9 @@ def _list_firsts(labels: Array, count: int) -> NDArray[np.int64]:
     from equilabel.devices.cpu.renumbering import list_firsts
 
     if is_on_cuda(labels):
-        found = fetch_block(passes("devices.blocks", "cuda").list_firsts(labels, count))
+        from equilabel.devices.cuda import blocks
+
+        found = fetch_block(blocks.list_firsts(labels, count))
         return found.copy()  # its memory is reused
     flat = np.empty(count, np.int64)
     list_firsts(labels.reshape(-1), flat)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.devices import is_on_cuda, library, passes, shares_memory
+from equilabel.devices import is_on_cuda, library, shares_memory
 from equilabel.domains.graph import Graph
 from equilabel.papers import load_passes, load_recipe
 
@@ -148,6 +148,8 @@ def _numbers(merged: Array, roots: Array, dtype: Any, count: int) -> Array:
 def _renumber(labels: Array, numbers: Array) -> None:
     """Replace labels 1, 2, ... by their numbers, in place."""
     if is_on_cuda(labels):
-        passes("devices.blocks", "cuda").renumber_part(labels.reshape(-1), numbers)
+        from equilabel.devices.cuda.blocks import renumber_part
+
+        renumber_part(labels.reshape(-1), numbers)
     else:
         labels[...] = np.concatenate([[0], numbers])[labels]

@@ -112,14 +112,18 @@ def _serves_team(problem: Problem, wanted: Wanted) -> bool:
         return False
     if not (_is_plain(problem, wanted) and _is_equality(problem)):
         return False
-    return image.size <= LARGEST and bool(_team().is_team(image.size))
+    from equilabel.runs.cpu.team_labels import is_team
+
+    return image.size <= LARGEST and bool(is_team(image.size))
 
 
 def _serves_bands(problem: Problem, wanted: Wanted) -> bool:
     if problem.device == "cpu" or problem.stacked or problem.foreground.values:
         return False
+    from equilabel.runs.cuda.bands import fits
+
     shape = tuple(side for side in problem.image.shape if side > 1)
-    return _is_plain(problem, wanted) and bool(_bands().fits(shape))
+    return _is_plain(problem, wanted) and fits(shape)
 
 
 def _serves_tiles(problem: Problem, wanted: Wanted) -> bool:
@@ -145,12 +149,14 @@ def _label_nothing(problem: Problem, _: Wanted) -> Solution:
 
 
 def _label_small(problem: Problem, _: Wanted) -> Solution | None:
+    from equilabel.runs.cpu.serial import single_call
+
     image, out = problem.image, problem.out
     if out is not None and not takes_labels(out, image):
         return None
     grid = make_grid(problem)
     kind = grid.pixels.shape, grid.pixels.dtype, grid.foreground
-    call = _small().single_call(*kind, grid.connectivity, grid.stacked)
+    call = single_call(*kind, grid.connectivity, grid.stacked)
     found = call.label(grid.pixels, None if out is None else out.reshape(grid.pixels.shape))
     if found is None:
         return None
@@ -160,26 +166,32 @@ def _label_small(problem: Problem, _: Wanted) -> Solution | None:
 
 
 def _label_in_team(problem: Problem, _: Wanted) -> Solution | None:
+    from equilabel.runs.cpu.team_labels import label_in_team
+
     output, out = Output(problem.image, problem.out), problem.out
     if out is not None and not takes_labels(out, problem.image):
         return None
     room = lambda: output.room(min(most_labels(problem), LARGEST))  # noqa: E731
-    count = _team().label_in_team(make_grid(problem), room)
+    count = label_in_team(make_grid(problem), room)
     return None if count is None else Solution(output.finish(count), count)
 
 
 def _label_in_bands(problem: Problem, _: Wanted) -> Solution | None:
+    from equilabel.runs.cuda.bands import labeler_for
+
     grid, out = make_grid(problem), problem.out
     kind = grid.foreground, grid.connectivity, grid.stacked
-    labeler = _bands().labeler_for(grid.pixels, *kind, problem.image.shape)
+    labeler = labeler_for(grid.pixels, *kind, problem.image.shape)
     found = None if labeler is None else labeler(grid.pixels, out)
     return None if found is None else Solution(*found)
 
 
 def _label_tiles(problem: Problem, _: Wanted) -> Solution | None:
+    from equilabel.runs.cuda.tiles import label_tiles
+
     grid, out = make_grid(problem), problem.out
     kind = grid.foreground, grid.connectivity, grid.stacked
-    found = _tiles().label_tiles(grid.pixels, *kind, out)
+    found = label_tiles(grid.pixels, *kind, out)
     if found is None:
         return None
     labels = out if out is not None else found[0].reshape(problem.image.shape)
@@ -252,26 +264,6 @@ def _label_by_roots(problem: Problem, wanted: Wanted) -> Solution:
 def runs_on(device: str) -> Any:
     """Load the passes of the default method for "cpu" or a GPU."""
     return load_passes("runs", device)
-
-
-@cache
-def _small() -> Any:
-    return passes("runs.serial", "cpu")
-
-
-@cache
-def _team() -> Any:
-    return passes("runs.team_labels", "cpu")
-
-
-@cache
-def _tiles() -> Any:
-    return passes("runs.tiles", "cuda")
-
-
-@cache
-def _bands() -> Any:
-    return passes("runs.bands", "cuda")
 
 
 PATHS = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from numpy import ndarray
 
 from equilabel.arguments import normalize_bools
-from equilabel.devices import is_on_cuda, passes, threads
+from equilabel.devices import is_on_cuda, threads
 
 from .output import takes_labels
 from .paths import Solution, with_number
@@ -97,13 +97,14 @@ def _prepare(image: Array, background: Any, connectivity: int | None, stacked: b
         return None
     pixels, foreground, hops = grid.pixels, grid.foreground, grid.connectivity
     if type(image) is not ndarray:
-        bands = passes("runs.bands", "cuda").labeler_for(
-            pixels, foreground, hops, stacked, image.shape
-        )
-        label_tiles = passes("runs.tiles", "cuda").label_tiles
+        from equilabel.runs.cuda.bands import labeler_for
+        from equilabel.runs.cuda.tiles import label_tiles
+
+        bands = labeler_for(pixels, foreground, hops, stacked, image.shape)
         return bands or (lambda image, out: label_tiles(image, foreground, hops, stacked, out))
-    prepare = passes("runs.serial", "cpu").single_call
-    label = prepare(pixels.shape, pixels.dtype, foreground, hops, stacked).label
+    from equilabel.runs.cpu.serial import single_call
+
+    label = single_call(pixels.shape, pixels.dtype, foreground, hops, stacked).label
 
     def label_whole(image: HostArray, out: Array) -> tuple[HostArray, int] | None:
         found: tuple[HostArray, int] | None = label(image, out)

@@ -171,7 +171,8 @@ def _count_here(
     if not plan.needs_host:
         return counts
     if device != "cpu":
-        kernels = passes("measuring.accumulate", "cpu")
+        from .cpu import accumulate as kernels
+
         least = Layout(layout.axes, layout.stacked)
         found = kernels.Accumulator(kernels.LabelSource(fetch(labels)), least, keep=True)
         values = None if values is None else fetch(values)

@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from equilabel.arguments import normalize_bools
-from equilabel.devices import is_on_cuda, passes, resolve, using
+from equilabel.devices import is_on_cuda, resolve, using
 
 from .checks import check_columns
 from .request import make_request, room_for, share_of, spec_of
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import Array
 
-    Tabler = Callable[[Array, Array], dict[str, Array] | None]
+    Prepared = Callable[[Array, Array], dict[str, Array] | None]  # a `Tabler`
 
 # Checking arguments and choosing kernels takes as long as measuring 4096 x 4096 labels. The result
 # depends only on the arguments and on the shapes and types of the images, so it is kept.
@@ -30,7 +30,7 @@ class _Memory(threading.local):
     """What each thread remembers: a `Tabler` keeps the arguments of a launch in a buffer."""
 
     def __init__(self) -> None:
-        self.tables: dict[Any, Tabler | None] = {}
+        self.tables: dict[Any, Prepared | None] = {}
 
 
 _memory = _Memory()
@@ -75,7 +75,7 @@ def _prepare(
     stacked: bool,
     separator: Any,
     columns: Any,
-) -> Tabler | None:
+) -> Prepared | None:
     """Check a request and prepare its kernels; return None if it needs the general path."""
     shape, device = labels.shape, resolve("auto", labels)
     if labels.dtype.kind not in "ui" or not 1 <= len(shape) <= 6 or len(shape) == stacked:
@@ -90,10 +90,11 @@ def _prepare(
     names = tuple(part for _, parts in share.names for part in parts)
     if len(set(names)) < len(names):  # the separator made two names equal
         return None
+    from .cuda.columns import Tabler
+
     with using(device):
         spec = spec_of(request, share, *room_for(labels, device), device)
-        tabler: Tabler = passes("measuring.columns", "cuda").Tabler(labels, spec, names)
-    return tabler
+        return Tabler(labels, spec, names)
 
 
 def remembered() -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equilabel.devices import fetch, is_on_cuda, library, passes
+from equilabel.devices import fetch, is_on_cuda, library
 
 from .counts import Layout, moved, sum_wide
 
@@ -223,6 +223,8 @@ class Unwrapped:
 
     def _compare(self, image: Array, periodic: tuple[bool, ...]) -> None:
         """Fill the columns that follow from neighbors, on the host: it counts parts of images."""
+        from .cpu import accumulate as kernels
+
         image = fetch(image)
         margin = 1 + (self._layout.outline != "none")
         box = []
@@ -231,7 +233,6 @@ class Unwrapped:
             if around:
                 image = _continued(image, margin, axis)
         layout = replace(self._layout, first=False, seconds=False)
-        kernels = passes("measuring.accumulate", "cpu")
         source = kernels.LabelSource(np.ascontiguousarray(image))
         found = kernels.Accumulator(source, layout, box=box)
         for group in COMPARED:
