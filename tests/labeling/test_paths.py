@@ -166,6 +166,12 @@ def test_labels_that_out_cannot_hold_are_refused_on_every_path(many_threads):
             label(image, out=np.zeros(shape, np.uint8))
 
 
+def test_a_report_names_the_path_without_it_but_with_its_properties():
+    image = np.eye(9, dtype=bool)
+    assert label(image, report=True)[-1].path == "single call"
+    assert label(image, report=True, properties=["label"])[-1].path == "passes"
+
+
 def test_the_page_on_the_architecture_shows_the_table():
     page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
     rows = [

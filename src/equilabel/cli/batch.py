@@ -66,88 +66,88 @@ if TYPE_CHECKING:
     from .records import Earlier, Facts, Provenance
 
 
-def rehearse(
-    inputs: Sequence[Input],
+def run(
+    words: Sequence[str],
     out: Path,
     options: Options,
     *,
-    jobs: int,
-    resume: bool,
-    skipped: Sequence[str],
+    image: str | None = None,
+    earlier: Earlier | None = None,
+    recursive: bool = False,
+    jobs: int = 1,
+    time_limit: float | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    dry_run: bool = False,
+    scheduler: str | None = None,
 ) -> int:
-    """Print what a run would do with each image, and its memory; return the exit code.
+    """Label many images, or measure labels, write the results to `out`, and return the exit code.
 
-    The exit code is 0, or 1 if an image would fail. `skipped` are lines about files that are left
-    out. Raises RefusedError if the options fit no image.
+    The exit code is 0, 1 if an image failed, or 128 plus the number of the signal that interrupted
+    the run. `words` are files, folders and patterns; if there are none, the images of `earlier` are
+    used. `image` is the image, or the folder of images, in which labels are measured. `time_limit`
+    is in seconds for each image, and `scheduler` is the address of a Dask scheduler. Raises
+    RefusedError before anything is computed or written.
     """
-    complaint = check(options)
-    if complaint:
-        raise RefusedError(complaint)
-    for line in skipped:
-        say(line)
-    say(f"dry run: {images(len(inputs))}, results would be in {printable(out)}")
-    needs, sizes, kept, failed = [0], 0, 0, 0
-    names = [item.name for item in inputs if resume and not item.complaint]
-    complete = _complete(names, out, options)
-    for item in inputs:
-        name = printable(item.path)
-        if item.name in complete and not item.complaint:
-            say(f"{name}: complete; kept if the file is unchanged")
-            kept += 1
-            continue
-        try:
-            size, need, text = _describe(item, out, options)
-        except Exception as error:
-            say(f"{name}: would fail: {explain(error)}")
-            failed += 1
-            continue
-        say(f"{name}: {text}, takes about {readable(need)} of memory")
-        needs.append(need)
-        sizes += size
-    words = "measured" if options.command == "measure" else "labeled"
-    parts = [f"{len(needs) - 1} would be {words}", f"{kept} kept", f"{failed} would fail"]
-    say(f"\n{images(len(inputs))}: {', '.join(part for part in parts if part[0] != '0')}")
-    allowed = readable(free() if options.memory_limit is None else options.memory_limit)
-    at_once = sum(sorted(needs)[-jobs:])
-    say(f"  pixels    {readable(sizes)} when decoded")
-    say(f"  memory    about {readable(max(needs))} for the largest image, of {allowed} allowed")
-    if jobs > 1:
-        say(f"            about {readable(at_once)} for the {jobs} largest, if they meet")
-    say("  nothing was computed or written")
-    return int(failed > 0)
+    _check(jobs, time_limit, resume, overwrite)
+    check_formats(options)
+    check_scheduler(scheduler, jobs=jobs)
+    out = expanded(out, "--out")
+    skipped: list[str] = []
+    if earlier is not None and not words:
+        inputs = list(earlier.inputs)
+    elif options.command == "measure":
+        inputs, skipped = find_pairs(words, image, out, recursive=recursive)
+    elif options.slices:
+        inputs, skipped = find_stacks(words, out, recursive=recursive)
+    else:
+        inputs, skipped = find(words, out, recursive=recursive)
+    skipped = [*(earlier.notes if earlier else ()), *skipped]
+    refuse_clashes(inputs, options.endings())
+    if dry_run:
+        _check_folder(out, inputs, options, resume=resume, overwrite=overwrite)
+        return rehearse(inputs, out, options, jobs=jobs, resume=resume, skipped=skipped)
+    with claimed(out) as place:
+        made_with = _check_folder(out, inputs, options, resume=resume, overwrite=overwrite)
+        how: Any = {"place": place, "resume": resume, "scheduler": scheduler}
+        batch = Batch(inputs, out, options, made_with, skipped=skipped, **how)
+        return batch.go(jobs, time_limit)
 
 
-def _complete(names: Collection[str], out: Path, options: Options) -> set[str]:
-    """Return images with complete results, judged by sizes, or finished by a killed run."""
-    made_with = provenance(options).fingerprint
-    found = {one.name for one in find_finished(out, names, options, made_with)}
-    return found | {
-        name for name in names if find_earlier(out, name, options, made_with, hashed=False)
-    }
+def _check(jobs: int, time_limit: float | None, resume: bool, overwrite: bool) -> None:
+    if jobs < 1:
+        message = f"--jobs must be at least 1; got {jobs}."
+        raise RefusedError(message)
+    if time_limit is not None and not time_limit > 0:
+        message = (
+            f"--time-limit must be above 0 seconds; got {time_limit!r}. Leave it out for none."
+        )
+        raise RefusedError(message)
+    if resume and overwrite:
+        message = "--resume and --overwrite must not be combined; got both. Leave one out."
+        raise RefusedError(message)
+    try:
+        Path.cwd()
+    except OSError as error:
+        message = (
+            f"the working directory must exist; got {error.strerror!r} for it. "
+            "Change to another folder."
+        )
+        raise RefusedError(message) from error
 
 
-def _describe(item: Input, out: Path, options: Options) -> tuple[int, int, str]:
-    """Return bytes of pixels, bytes of memory, and a description; raise the errors of reading."""
-    if item.complaint:
-        raise ValueError(item.complaint)
-    if is_in_blocks(item.path, options):
-        from .chunked import describe_blocks
-
-        return describe_blocks(item.path, out, options)
-    headers = _examine([path for path in (item.path, item.image) if path is not None], options)
-    need = max(forecast(header, options) for header in headers)
-    size = sum(header.nbytes for header in headers)
-    return size, need, f"{headers[0]}, {readable(size)}"
+def _check_folder(
+    out: Path, inputs: Sequence[Input], options: Options, *, resume: bool, overwrite: bool
+) -> Provenance:
+    """Return parameters and versions; raise RefusedError if results would be lost or mixed."""
+    present = refuse_losses(out, inputs, options, replace=resume or overwrite)
+    made_with = provenance(options)
+    if resume and (present or count_others(out, [item.name for item in inputs])):
+        refuse_difference(out, made_with)
+    return made_with
 
 
-def _examine(files: Sequence[Path], options: Options) -> Sequence[Header]:
-    """Read an image as a run does, and try the options with its axes and pixel size."""
-    with warnings.catch_warnings(action="ignore"):
-        headers, known = examine(files, options)
-    rank, unit = len(known.axes) - known.stacked, None if known.distances is None else known.unit
-    try_axes(options, rank, stacked=known.stacked, spacing=known.distances, unit=unit)
-    return headers
-
+# ---- A run: it labels images, keeps their records, and writes the summary however it ends
 
 THREADS = 8  # that flush results to the disk, at most
 SOON = 0.2  # seconds between messages while earlier results are compared
@@ -420,82 +420,87 @@ class Batch:
         }
 
 
-def run(
-    words: Sequence[str],
+# ---- `--dry-run`: what a run would do; nothing is written
+
+
+def rehearse(
+    inputs: Sequence[Input],
     out: Path,
     options: Options,
     *,
-    image: str | None = None,
-    earlier: Earlier | None = None,
-    recursive: bool = False,
-    jobs: int = 1,
-    time_limit: float | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    dry_run: bool = False,
-    scheduler: str | None = None,
+    jobs: int,
+    resume: bool,
+    skipped: Sequence[str],
 ) -> int:
-    """Label many images, or measure labels, write the results to `out`, and return the exit code.
+    """Print what a run would do with each image, and its memory; return the exit code.
 
-    The exit code is 0, 1 if an image failed, or 128 plus the number of the signal that interrupted
-    the run. `words` are files, folders and patterns; if there are none, the images of `earlier` are
-    used. `image` is the image, or the folder of images, in which labels are measured. `time_limit`
-    is in seconds for each image, and `scheduler` is the address of a Dask scheduler. Raises
-    RefusedError before anything is computed or written.
+    The exit code is 0, or 1 if an image would fail. `skipped` are lines about files that are left
+    out. Raises RefusedError if the options fit no image.
     """
-    _check(jobs, time_limit, resume, overwrite)
-    check_formats(options)
-    check_scheduler(scheduler, jobs=jobs)
-    out = expanded(out, "--out")
-    skipped: list[str] = []
-    if earlier is not None and not words:
-        inputs = list(earlier.inputs)
-    elif options.command == "measure":
-        inputs, skipped = find_pairs(words, image, out, recursive=recursive)
-    elif options.slices:
-        inputs, skipped = find_stacks(words, out, recursive=recursive)
-    else:
-        inputs, skipped = find(words, out, recursive=recursive)
-    skipped = [*(earlier.notes if earlier else ()), *skipped]
-    refuse_clashes(inputs, options.endings())
-    if dry_run:
-        _check_folder(out, inputs, options, resume=resume, overwrite=overwrite)
-        return rehearse(inputs, out, options, jobs=jobs, resume=resume, skipped=skipped)
-    with claimed(out) as place:
-        made_with = _check_folder(out, inputs, options, resume=resume, overwrite=overwrite)
-        how: Any = {"place": place, "resume": resume, "scheduler": scheduler}
-        batch = Batch(inputs, out, options, made_with, skipped=skipped, **how)
-        return batch.go(jobs, time_limit)
+    complaint = check(options)
+    if complaint:
+        raise RefusedError(complaint)
+    for line in skipped:
+        say(line)
+    say(f"dry run: {images(len(inputs))}, results would be in {printable(out)}")
+    needs, sizes, kept, failed = [0], 0, 0, 0
+    names = [item.name for item in inputs if resume and not item.complaint]
+    complete = _complete(names, out, options)
+    for item in inputs:
+        name = printable(item.path)
+        if item.name in complete and not item.complaint:
+            say(f"{name}: complete; kept if the file is unchanged")
+            kept += 1
+            continue
+        try:
+            size, need, text = _describe(item, out, options)
+        except Exception as error:
+            say(f"{name}: would fail: {explain(error)}")
+            failed += 1
+            continue
+        say(f"{name}: {text}, takes about {readable(need)} of memory")
+        needs.append(need)
+        sizes += size
+    words = "measured" if options.command == "measure" else "labeled"
+    parts = [f"{len(needs) - 1} would be {words}", f"{kept} kept", f"{failed} would fail"]
+    say(f"\n{images(len(inputs))}: {', '.join(part for part in parts if part[0] != '0')}")
+    allowed = readable(free() if options.memory_limit is None else options.memory_limit)
+    at_once = sum(sorted(needs)[-jobs:])
+    say(f"  pixels    {readable(sizes)} when decoded")
+    say(f"  memory    about {readable(max(needs))} for the largest image, of {allowed} allowed")
+    if jobs > 1:
+        say(f"            about {readable(at_once)} for the {jobs} largest, if they meet")
+    say("  nothing was computed or written")
+    return int(failed > 0)
 
 
-def _check(jobs: int, time_limit: float | None, resume: bool, overwrite: bool) -> None:
-    if jobs < 1:
-        message = f"--jobs must be at least 1; got {jobs}."
-        raise RefusedError(message)
-    if time_limit is not None and not time_limit > 0:
-        message = (
-            f"--time-limit must be above 0 seconds; got {time_limit!r}. Leave it out for none."
-        )
-        raise RefusedError(message)
-    if resume and overwrite:
-        message = "--resume and --overwrite must not be combined; got both. Leave one out."
-        raise RefusedError(message)
-    try:
-        Path.cwd()
-    except OSError as error:
-        message = (
-            f"the working directory must exist; got {error.strerror!r} for it. "
-            "Change to another folder."
-        )
-        raise RefusedError(message) from error
+def _complete(names: Collection[str], out: Path, options: Options) -> set[str]:
+    """Return images with complete results, judged by sizes, or finished by a killed run."""
+    made_with = provenance(options).fingerprint
+    found = {one.name for one in find_finished(out, names, options, made_with)}
+    return found | {
+        name for name in names if find_earlier(out, name, options, made_with, hashed=False)
+    }
 
 
-def _check_folder(
-    out: Path, inputs: Sequence[Input], options: Options, *, resume: bool, overwrite: bool
-) -> Provenance:
-    """Return parameters and versions; raise RefusedError if results would be lost or mixed."""
-    present = refuse_losses(out, inputs, options, replace=resume or overwrite)
-    made_with = provenance(options)
-    if resume and (present or count_others(out, [item.name for item in inputs])):
-        refuse_difference(out, made_with)
-    return made_with
+def _describe(item: Input, out: Path, options: Options) -> tuple[int, int, str]:
+    """Return bytes of pixels, bytes of memory, and a description; raise the errors of reading."""
+    if item.complaint:
+        raise ValueError(item.complaint)
+    if is_in_blocks(item.path, options):
+        from .chunked import describe_blocks
+
+        return describe_blocks(item.path, out, options)
+    headers = _examine([path for path in (item.path, item.image) if path is not None], options)
+    need = max(forecast(header, options) for header in headers)
+    size = sum(header.nbytes for header in headers)
+    return size, need, f"{headers[0]}, {readable(size)}"
+
+
+def _examine(files: Sequence[Path], options: Options) -> Sequence[Header]:
+    """Read an image as a run does, and try the options with its axes and pixel size."""
+    with warnings.catch_warnings(action="ignore"):
+        headers, known = examine(files, options)
+    rank, unit = len(known.axes) - known.stacked, None if known.distances is None else known.unit
+    try_axes(options, rank, stacked=known.stacked, spacing=known.distances, unit=unit)
+    return headers

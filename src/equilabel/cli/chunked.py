@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from .axes import Axes
     from .options import Options
 
+# ---- Whether an image is labeled in chunks, and whether its options allow it
+
 # Options of both `segment` and `segment_chunked`; the others need all pixels at once.
 TAKEN = tuple(
     name for name in options_of(SegmentOptions) if name in signature(segment_chunked).parameters
@@ -167,6 +169,8 @@ def check_formats(options: Options) -> None:
         )
         raise RefusedError(message)
 
+
+# ---- An image of `equilabel batch`, with the results of one in memory
 
 TYPES = (np.uint8, np.uint16, np.uint32)  # possible types of labels in a TIFF
 
@@ -304,6 +308,9 @@ def _describe_values(image: LazyImage, sides: tuple[int, ...]) -> str:
         if seen and not describe_values(np.concatenate(seen)):
             return ""
     return describe_values(np.concatenate(seen) if seen else np.array([np.nan]))
+
+
+# ---- `equilabel segment` of one image in chunks
 
 
 def run_in_chunks(path: Path, out: Path, options: Options, choices: Choices) -> int:

@@ -1,4 +1,6 @@
-"""What `--resume` does with the results of earlier runs in the output folder.
+"""The output folder: who may write to it, how results get their names, and what is resumed.
+
+What `--resume` does with the results of earlier runs:
 
 - *Refused*, the whole run: `refuse_difference`, if options or versions are not those of the results
   there, or run.json cannot be read.
@@ -56,6 +58,8 @@ if TYPE_CHECKING:
     from .inputs import Input
     from .options import Options
     from .records import Output, Record
+
+# ---- The lock of a run, and its folder for unfinished files
 
 UNFINISHED, CLAIM = ".unfinished", "claim"
 
@@ -128,6 +132,8 @@ def clear_others(place: Path) -> None:
                 with suppress(OSError):
                     leftover.unlink()
 
+
+# ---- Earlier results, and the names of new ones
 
 SECOND = 1.0
 RECORD = "record.json"  # of an image whose results do not have their final names yet
@@ -334,6 +340,8 @@ def _make(folder: Path) -> None:
     for each in reversed(missing):
         each.mkdir(exist_ok=True)
 
+
+# ---- What is resumed
 
 SMALL = 2**20  # bytes of a file that is compared within milliseconds
 

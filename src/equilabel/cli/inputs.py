@@ -20,6 +20,8 @@ from .options import RefusedError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+# ---- Names of files: without endings, and as they are printed
+
 ZARR = ".zarr"
 
 
@@ -64,6 +66,8 @@ def expanded(word: Path | str, name: str = "INPUT") -> Path:
         raise RefusedError(str(error)) from error
     return Path(os.path.expanduser(word))  # noqa: PTH111 - pathlib's raises
 
+
+# ---- Images in files, folders and patterns
 
 FILE, FOLDER, NOTHING = "a file", "a folder", "nothing"
 MOST_KINDS = 8  # kinds of files listed in a line
@@ -493,6 +497,9 @@ def _below(folder: Path, path: Path) -> str | None:
 
 def _key(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
+
+
+# ---- `--slices`: folders of numbered slices
 
 
 def find_stacks(

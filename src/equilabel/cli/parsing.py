@@ -1,4 +1,4 @@
-"""Parameters of the commands: their help, and words as values of options."""
+"""Read options, and make parameters of the commands from their fields."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from .options import ChunkOptions, Options, RefusedError, RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+# ---- Words as values of options
 
 DEFAULT = "default"  # a value of --split that was left out
 LENGTH = re.compile(r"[-+]?[.,]?\d[\d.,]*(e[-+]?\d+)?\s*[^\W\d_]{0,12}[\d²³]?$")  # of --split
@@ -334,6 +336,8 @@ def complete(words: Sequence[str]) -> list[str]:
         for word, after in zip(words, following, strict=True)
     ]
 
+
+# ---- Parameters of the commands, with their help
 
 OPTIONS = (SegmentOptions, Options, RunOptions, ChunkOptions)
 IMAGE_METHODS = [name for name, row in METHODS.items() if "grid" in row.domains]

@@ -1,4 +1,9 @@
-"""`--from`: read the options and images of an earlier run from its record."""
+"""The records of images and runs: input, options, versions, checksums and what was found.
+
+That of an image is an entry of run.json, a row of summary.csv, and a file of its own that --resume
+compares. What is read is checked by msgspec against the types of the fields; what is written is as
+`json` writes it, because checksums of records rest on that.
+"""
 
 from __future__ import annotations
 
@@ -336,6 +341,8 @@ def _legible(value: Any) -> Any:
         return [_legible(each) for each in value]
     return printable(value) if isinstance(value, str) else value
 
+
+# ---- `--from`: the options and images of an earlier run, from its record
 
 OPTIONS = (*options_of(SegmentOptions), *options_of(Options))
 LENGTHS = ("sigma",)  # in records of format 1, in the unit of the pixel size

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from equilabel.cli.records import Facts, Record
 
+# ---- Histograms of sizes as SVG, on a logarithmic axis
+
 WIDE, HIGH, FOOT = 640, 160, 34  # of the large histogram, and of its axis
 SMALL = 96, 24
 MOST_TICKS = 6
@@ -95,6 +97,8 @@ def _size(number: int) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
+# ---- Thumbnails of overlays, as data URIs
+
 PICTURE_SIDE = 144  # pixels; the page shows them at half that size
 MOST_PICTURES = 500  # limits the size of reports of many images
 QUALITY = 70
@@ -164,6 +168,8 @@ def _thumbnail(path: Path) -> str:
         return ""
     return f"data:image/jpeg;base64,{b64encode(buffer.getvalue()).decode()}"
 
+
+# ---- The table of images, and the lists of failures and notes above it
 
 MOST_FILES = 20  # listed under a note
 COLUMNS = ("", "image", "status", "objects", "mean size", "sizes", "shape", "seconds", "results")
@@ -296,6 +302,8 @@ def _links(files: Mapping[str, str]) -> str:
         for kind, file in files.items()
     )
 
+
+# ---- The page
 
 HERE = Path(__file__).parent
 HEAD = """<!doctype html>

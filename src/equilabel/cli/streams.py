@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from typing import Self
 
 # Ctrl-C; sent by `kill`, job schedulers and shutdowns; sent when the terminal is closed.
+# ---- Ctrl-C and other signals, before and during a run
+
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 ENDING = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
 
@@ -92,6 +94,8 @@ def _handling(handler: Callable[[int, Any], None]) -> Iterator[None]:
 
 
 PATIENCE, PAUSE = 2.0, 10.0  # seconds until something is said of compiling, and of a long stage
+# ---- Standard output and error, which may be closed, full, or a pipe without a reader
+
 GONE = (errno.EPIPE, errno.EIO)  # the reader has gone, which is not an error
 
 

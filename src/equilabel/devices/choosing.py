@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import Array
 
+# ---- What can be used here, and for what cannot, why
+
 INSTALL = "Install it with `pip install 'equilabel[cuda13]'`, or [cuda12] for an older driver"
 
 

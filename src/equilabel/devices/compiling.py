@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     Listener = Callable[[int, bool], None]
 
+# ---- Where compiled code is kept: files that are whole or not there
+
 ENVIRONMENT = "NUMBA_CACHE_DIR"
 TRIAL = bytes(2**16)  # written to see whether there is room; most kernels take less
 
@@ -115,6 +117,8 @@ def _caches() -> list[Path]:
             return [Path.home() / below]
         return []
 
+
+# ---- News of what is being compiled, for those who would wait without knowing why
 
 _listeners: list[list[Listener]] = []  # one in each: equal ones are told apart
 _lock = Lock()

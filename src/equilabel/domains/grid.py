@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array
 
 
+# ---- Connectivity as geometry: which elements, and which rows, are neighbors
+
+
 @cache
 def offsets(ndim: int, connectivity: int, *, stacked: bool = False) -> NDArray[np.int64]:
     """List the steps from an element to its neighbors in raster order, (K, ndim), read-only.
@@ -200,6 +203,8 @@ def _touch(
     hops = int(np.abs(step).sum())
     return 2 if hops < connectivity else int(hops <= connectivity)
 
+
+# ---- The domain of images
 
 Compare = Literal["all", "!=", ">", "<=", "<"]
 

@@ -1,4 +1,4 @@
-"""All properties: one table for the functions, the command line, the plugin and the docs."""
+"""All properties in one table, what has to be counted for some of them, and their columns."""
 
 from __future__ import annotations
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from .tiff_pages import Page
 
+# ---- Units of length and time, and their spellings in files
+
 # In meters and seconds, exact. The names are those of OME, except "inch".
 LENGTHS = {
     name: Fraction(metres)
@@ -148,6 +150,8 @@ def calibrate(
         unit = ""
     return {axis: spacing[axis] for axis in "ZYX" if axis in spacing}, unit, tuple(notes)
 
+
+# ---- Images once they are read, with axes in the order T, C, Z, Y, X
 
 AXES = "TCZYX"
 UNNAMED = "QI"  # letters of tifffile for unknown axes
@@ -299,6 +303,8 @@ def _describe(axis: str, letter: str, length: int, *, stackable: bool) -> str:
     remedy = f"; pass {other[axis]}" if axis in other and (stackable or axis == "T") else ""
     return f"{length} {read[axis]}, as {why}{remedy}."
 
+
+# ---- Descriptions in TIFF files
 
 COARSEST_DPI = 200  # pixels above 1/8 mm: neither microscope nor scanner
 PRINT_DPI = {72, 75, 96, 100, 120, 150, 180, 200, 240, 300, 350, 360, 400, 600, 720, 1200, 2400}

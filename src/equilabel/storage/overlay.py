@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
+# ---- The numbers of objects, as many as can be read
+
 SIZE = 15  # pixels of the font
 STROKE = 2  # pixels of the dark outline of digits
 SHADES = 5  # of a color, for smooth digits: the last one is the color itself
@@ -183,6 +185,8 @@ def _places(plane: HostArray, factors: tuple[int, int]) -> list[Place]:
         for k in np.argsort(-reaches.astype(int), kind="stable")[:MOST].tolist()
     ]
 
+
+# ---- Pictures of planes, with outlines
 
 LONGEST = 2048  # most pixels of the longer side of a picture
 GOOD = 1200  # small images are enlarged to about this side
