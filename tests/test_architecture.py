@@ -51,7 +51,7 @@ HOMES = {
     "tifffile": ("storage",),
     "bioio": ("storage",),
     "zarr": ("storage", "chunked"),
-    "dask": ("chunked",),
+    "dask": ("chunked", "storage.table"),
     "distributed": ("chunked",),
 }
 

@@ -2,66 +2,64 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
 import shutil
 import tempfile
+import threading
+from abc import ABC, abstractmethod
+from collections import OrderedDict
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from equilabel.storage.files import folder_for, is_folder, locked_file, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from equilabel.array_types import HostArray
 
+    Arrays = Sequence[HostArray]
 
-MAGIC = b"equilabel-1\n"
-DIGEST = 32  # bytes
+
+MAGIC = b"equilabel-2\n"
+DIGEST = 16  # bytes
+MOST = 2**29  # elements of a group of blocks, if it has more than one
+CACHED = 2**26  # bytes of arrays that a process keeps after it has read or stored them
 
 
 class DamagedFileError(OSError):
     """A file of arrays is missing, truncated or changed."""
 
 
-def save_arrays(path: Path, arrays: Sequence[HostArray]) -> None:
-    """Write arrays to a compressed file, which is renamed when it is complete.
-
-    The file is not flushed to the disk: damage after a loss of power is found by the checksum.
-    """
+def pack(arrays: Sequence[HostArray]) -> bytes:
+    """Return arrays as compressed bytes with a checksum."""
     from numcodecs import Zstd
+    from xxhash import xxh3_128_digest
 
     described = json.dumps([(array.dtype.str, array.shape) for array in arrays]).encode()
-    data = [np.ascontiguousarray(array).tobytes() for array in arrays]
-    packed = Zstd(level=1).encode(b"".join([described, b"\n", *data]))
-    unfinished = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with unfinished.open("wb") as file:
-            file.write(MAGIC + hashlib.sha256(packed).digest())
-            file.write(packed)
-        os.replace(unfinished, path)  # noqa: PTH105 - atomic, and says so
-    except BaseException:
-        with suppress(OSError):
-            unfinished.unlink()
-        raise
+    data = [array.tobytes() for array in arrays]
+    packed: bytes = Zstd(level=1).encode(b"".join([described, b"\n", *data]))
+    return xxh3_128_digest(packed) + packed
 
 
-def load_arrays(path: Path) -> list[HostArray]:
-    """Read the arrays of a file; raise DamagedFileError if it is missing, truncated or changed."""
+def unpack(data: bytes) -> list[HostArray]:
+    """Return the arrays that `pack` converted; raise DamagedFileError if bytes have changed."""
     from numcodecs import Zstd
+    from xxhash import xxh3_128_digest
 
-    data = Zstd().decode(_checked(path))
+    if xxh3_128_digest(data[DIGEST:]) != data[:DIGEST]:
+        raise _damaged(data[:DIGEST])
+    data = Zstd().decode(data[DIGEST:])
     described, start = data[: data.index(b"\n")], data.index(b"\n") + 1
     arrays = []
     for name, shape in json.loads(described):
@@ -71,30 +69,9 @@ def load_arrays(path: Path) -> list[HostArray]:
     return arrays
 
 
-def is_whole(path: Path) -> bool:
-    """Return whether a file of arrays exists and is undamaged."""
-    try:
-        _checked(path)
-    except DamagedFileError:
-        return False
-    return True
-
-
-def _checked(path: Path) -> bytes:
-    """Return the content of a file; raise DamagedFileError."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        message = f"checkpoint must be readable; got {error}. Run again with resume=True."
-        raise DamagedFileError(message) from error
-    head, packed = data[: len(MAGIC) + DIGEST], data[len(MAGIC) + DIGEST :]
-    if head != MAGIC + hashlib.sha256(packed).digest():
-        message = (
-            f"checkpoint must be as it was written; got {str(path)!r}, which has changed. "
-            "Run again with resume=True."
-        )
-        raise DamagedFileError(message)
-    return packed
+def _damaged(got: object) -> DamagedFileError:
+    message = f"checkpoint must be as it was written; got {got!r}. Run again with resume=True."
+    return DamagedFileError(message)
 
 
 def checksum(array: HostArray) -> int:
@@ -104,154 +81,327 @@ def checksum(array: HostArray) -> int:
     return xxh64_intdigest(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
+class Part(NamedTuple):
     """Components of one block, numbered from 1 in any order."""
 
     checksum: int  # of the pixels
-    firsts: NDArray[np.int64]  # (N,) first element of each, as an index in the whole image
-    values: HostArray  # (N,) value of the pixels of each, or (0,) for a mask
+    total: int  # number of components
+    # By blocks: the components that take part in the merge, (L,), ascending; the others are final.
+    merged: NDArray[np.int64]
+    dropped: NDArray[np.int64]  # those of the others that are not kept
+    # In raster order, where all take part, (L,): first element of each in the whole image.
+    firsts: NDArray[np.int64]
     sizes: NDArray[np.int64]
-    """(N, 1 + 2 * axes): pixels, first and last + 1 coordinates in the whole image; or (0, 0)."""
+    """(L, 1 + 2 * axes): pixels, first and last + 1 coordinates in the whole image; or (0, 0)."""
+
+    @property
+    def listed(self) -> int:
+        """Number of components that take part in the merge."""
+        return len(self.merged) + len(self.firsts)  # one of them is empty
+
+    @property
+    def final(self) -> int:
+        """Number of components that get a label without being merged."""
+        return self.total - len(self.merged) - len(self.dropped)
 
 
-@dataclass(frozen=True, eq=False)
-class Faces:
+class Faces(NamedTuple):
     """First and last layers of labels of a block along each axis; empty where no block follows."""
 
     lows: tuple[HostArray, ...]  # uint16, int32 or int64
     highs: tuple[HostArray, ...]
-    values: HostArray  # as those of `Part`
+    values: HostArray  # (N,) value of the pixels of each component, or (0,) for a mask
 
-    @property
-    def nbytes(self) -> int:
-        """Memory that these arrays take."""
-        return sum(array.nbytes for array in (*self.lows, *self.highs, self.values))
+    def touched(self) -> NDArray[np.int64]:
+        """Return the components that touch another block, or could: (L,), ascending."""
+        found = [np.unique(face.take(0, axis)) for axis, face in enumerate(self.lows) if face.size]
+        found += [
+            np.unique(face.take(-1, axis)) for axis, face in enumerate(self.highs) if face.size
+        ]
+        labels = np.unique(np.concatenate([np.zeros(1, np.int64), *found]))
+        return labels[labels > 0].astype(np.int64)
 
 
-@dataclass(frozen=True)
-class Checkpoints:
-    """A folder with files for each block."""
+class Numbers(NamedTuple):
+    """Labels of the components of all blocks."""
 
-    folder: str  # exists, on a disk that all workers can read
-    token: str  # of this run: caches in memory must not return files of an earlier one
-    lasting = True
+    labels: HostArray  # of those that are merged, block by block
+    offsets: NDArray[np.int64]  # (blocks + 1,), where those of each block begin
+    others: NDArray[np.int64]  # (blocks,), labels before those of the other components of a block
 
-    def path(self, kind: str, block: int) -> Path:
-        """Return the file of a block, of a kind: "part", "faces" or "done"."""
-        return Path(self.folder, f"{kind}-{block}")
 
-    def save_part(self, block: int, part: Part, faces: Faces) -> None:
-        """Store the result of labeling a block; the part is written last."""
-        save_arrays(self.path("faces", block), (*faces.lows, *faces.highs, faces.values))
-        arrays = (np.array([part.checksum]), part.firsts, part.values, part.sizes)
-        save_arrays(self.path("part", block), arrays)
+class Saved(ABC):
+    """Results of blocks that later stages read: files by stage and group of blocks.
 
-    def has_part(self, block: int) -> bool:
-        """Return whether a block has been labeled, and its results are complete."""
-        return is_whole(self.path("part", block)) and is_whole(self.path("faces", block))
+    A record is a list of arrays; those of a group, which have names, are stored at once.
+    """
+
+    lasting = False
+    together = 1  # blocks in a group
+
+    def __init__(self) -> None:
+        self._cache = Cache()
+
+    def group(self, block: int) -> int:
+        """Return the group of a block."""
+        return block // self.together
+
+    def groups(self, blocks: int) -> list[range]:
+        """List the blocks of each group, of so many blocks."""
+        some = self.together
+        return [range(first, min(first + some, blocks)) for first in range(0, blocks, some)]
+
+    @abstractmethod
+    def save(self, stage: str, group: int, records: Mapping[str, Arrays]) -> None:
+        """Store the records of a group."""
+
+    @abstractmethod
+    def names(self, stage: str, group: int) -> list[str]:
+        """List the records of a group."""
+
+    @abstractmethod
+    def has(self, stage: str, group: int) -> bool:
+        """Return whether the records of a group are complete and undamaged."""
+
+    def load(self, stage: str, group: int, name: str) -> Arrays:
+        """Return a record."""
+        key = (stage, group, name)
+        found = self._cache.get(key)
+        if found is None:
+            found = self._read(stage, group, name)
+            self._cache.put(key, found)
+        return found
+
+    @abstractmethod
+    def _read(self, stage: str, group: int, name: str) -> Arrays:
+        """Read a record."""
 
     def part(self, block: int) -> Part:
         """Return the components of a block."""
-        known, firsts, values, sizes = load_arrays(self.path("part", block))
-        return Part(int(known[0]), firsts, values, sizes)
+        (known, total), *arrays = self.load("label", self.group(block), f"{block}")
+        return Part(int(known), int(total), *arrays)
 
     def faces(self, block: int) -> Faces:
         """Return the labels at the ends of a block."""
-        *ends, values = load_arrays(self.path("faces", block))
+        *ends, values = self.load("label", self.group(block), f"{block} faces")
         axes = len(ends) // 2
         return Faces(tuple(ends[:axes]), tuple(ends[axes:]), values)
 
-    def save_numbers(self, labels: HostArray, offsets: NDArray[np.int64]) -> None:
-        """Store the final labels of all components, and where those of each block begin."""
-        np.save(self._numbers_file, labels)
-        np.save(self._numbers_file.with_name("offsets.npy"), offsets)
+    def save_parts(self, group: int, found: Mapping[int, tuple[Part, Faces]]) -> None:
+        """Store the results of labeling the blocks of a group."""
+        records: dict[str, Arrays] = {}
+        for block, (part, faces) in found.items():
+            known = np.array([part.checksum, part.total], np.uint64)
+            records[f"{block}"] = known, *part[2:]
+            records[f"{block} faces"] = *faces.lows, *faces.highs, faces.values
+        self.save("label", group, records)
+
+    @abstractmethod
+    def save_numbers(self, numbers: Numbers) -> None:
+        """Store the labels of all components."""
 
     def numbers(self, block: int) -> HostArray:
-        """Return the final label of each component of a block."""
-        numbers, offsets = _open_numbers(self._numbers_file, self.token)
-        return np.array(numbers[offsets[block] : offsets[block + 1]])
+        """Return the label of each component of a block, 0 for those that are not kept."""
+        key = ("numbers", block, "")
+        found = self._cache.get(key)
+        if found is None:
+            labels, other = self._numbers(block)
+            found = [labels if other is None else _with_others(self.part(block), labels, other)]
+            self._cache.put(key, found)
+        return found[0]
 
-    def save_done(self, block: int, arrays: Sequence[HostArray]) -> None:
-        """Store that a block has been written: the checksum of its labels, and its counts."""
-        save_arrays(self.path("done", block), arrays)
+    @abstractmethod
+    def _numbers(self, block: int) -> tuple[HostArray, int | None]:
+        """Return the labels of the merged components of a block, and what `Numbers.others` says."""
 
-    def has_done(self, block: int) -> bool:
-        """Return whether there is a file that says that a block has been written."""
-        return self.path("done", block).exists()
+    def note(self, name: str) -> Path | None:
+        """Return the path of a result that is found before blocks are labeled; None: no files."""
+        return None
 
-    def done(self, block: int) -> list[HostArray]:
-        """Return the checksum of the labels of a block, and its counts."""
-        return load_arrays(self.path("done", block))
+    def forget(self) -> None:
+        """Forget what is kept in memory of what is stored."""
+        self._cache = Cache()
+
+
+def _with_others(part: Part, labels: HostArray, other: int) -> HostArray:
+    """Return labels of all components of a block: those that are merged, and the others."""
+    found = np.zeros(part.total, labels.dtype)
+    alone = np.ones(part.total, np.bool_)
+    alone[part.merged - 1] = alone[part.dropped - 1] = False
+    found[alone] = np.arange(other + 1, other + 1 + part.final)
+    found[part.merged - 1] = labels
+    return found
+
+
+class Cache:
+    """Records that were used last, up to `CACHED` bytes."""
+
+    def __init__(self) -> None:
+        self._size, self._lock = 0, threading.Lock()
+        self._held: OrderedDict[Hashable, Arrays] = OrderedDict()
+
+    def get(self, key: Hashable) -> Arrays | None:
+        """Return a record, if it is there."""
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+            return self._held.get(key)
+
+    def put(self, key: Hashable, arrays: Arrays) -> None:
+        """Keep a record, in place of others."""
+        with self._lock:
+            self._size += sum(one.nbytes for one in arrays) * (key not in self._held)
+            self._held[key] = arrays
+            while self._size > CACHED and len(self._held) > 1:
+                old = self._held.popitem(last=False)[1]
+                self._size -= sum(one.nbytes for one in old)
+
+
+class Checkpoints(Saved):
+    """A folder with a file for each stage and group of blocks."""
+
+    lasting = True
+
+    def __init__(self, folder: str, token: str, together: int = 1) -> None:
+        """Take a folder that exists, on a disk that all workers can read.
+
+        `token` is that of this run: what processes keep in memory must not be of an earlier one.
+        """
+        self.folder, self.token, self.together = folder, token, together
+        self._cache = _cache_of(folder, token)
+
+    def __reduce__(self) -> Any:
+        return Checkpoints, (self.folder, self.token, self.together)
+
+    def _path(self, stage: str, group: int) -> Path:
+        return Path(self.folder, f"{stage}-{group}")
+
+    def save(self, stage: str, group: int, records: Mapping[str, Arrays]) -> None:
+        """Write the file of a group, which is renamed when it is complete.
+
+        It is not flushed to the disk: damage after a loss of power is found by checksums.
+        """
+        packed = [pack(arrays) for arrays in records.values()]
+        ends = np.cumsum([0, *map(len, packed)])
+        index = pack([np.frombuffer("\n".join(records).encode(), np.uint8), ends])
+        path = self._path(stage, group)
+        with replacing(path, flush=False) as unfinished, unfinished.open("wb") as file:
+            file.writelines([MAGIC, len(index).to_bytes(8, "little"), index, *packed])
+        for name, arrays in records.items():
+            self._cache.put((stage, group, name), arrays)
+
+    def names(self, stage: str, group: int) -> list[str]:
+        """List the records of a group."""
+        return self._index(self._path(stage, group), "")[0]
+
+    def has(self, stage: str, group: int) -> bool:
+        """Return whether the records of a group are complete and undamaged."""
+        try:
+            _, ends, data = self._index(self._path(stage, group))
+            for start, end in pairwise(ends):
+                unpack(data[start:end])
+        except DamagedFileError:
+            return False
+        return True
+
+    def _read(self, stage: str, group: int, name: str) -> Arrays:
+        return unpack(self._index(self._path(stage, group), name)[2])
+
+    def _index(self, path: Path, name: str | None = None) -> tuple[list[str], Any, bytes]:
+        """Read the names of the records of a file, where they begin, and one, none ("") or all."""
+        start = len(MAGIC) + 8
+        try:
+            with path.open("rb") as file:
+                head = file.read(start)
+                size = int.from_bytes(head[-8:], "little")
+                if head[:-8] != MAGIC or size > path.stat().st_size:
+                    raise _damaged(path.name)
+                text, ends = unpack(file.read(size))
+                names = text.tobytes().decode().split("\n")
+                if name is None:
+                    return names, ends, file.read()
+                if not name:
+                    return names, ends, b""
+                place = names.index(name)
+                file.seek(start + size + ends[place])
+                return names, ends, file.read(ends[place + 1] - ends[place])
+        except DamagedFileError:
+            raise
+        except (OSError, ValueError) as error:
+            raise _damaged(error) from error
+
+    def save_numbers(self, numbers: Numbers) -> None:
+        """Store the labels of all components."""
+        for name, array in numbers._asdict().items():
+            np.save(Path(self.folder, f"{name}.npy"), array)
+
+    def _numbers(self, block: int) -> tuple[HostArray, int | None]:
+        labels, offsets, others = _open_numbers(self.folder, self.token)
+        some = np.array(labels[offsets[block] : offsets[block + 1]])
+        return some, int(others[block]) if others.size else None
 
     def note(self, name: str) -> Path:
         """Return the path of a result that is found before blocks are labeled."""
         return Path(self.folder, name)
 
-    @property
-    def _numbers_file(self) -> Path:
-        return Path(self.folder, "numbers.npy")
+    def forget(self) -> None:
+        """Forget what is kept in memory of what is stored."""
+        _cache_of.cache_clear()
+
+
+def blocks_together(shape: Sequence[int], sides: Sequence[int]) -> int:
+    """Return how many blocks of some sides form a group: up to 32, in 256 groups or more.
+
+    >>> blocks_together((2048,) * 3, (64,) * 3), blocks_together((2048,) * 3, (256,) * 3)
+    (32, 2)
+    """
+    number = prod(-(-length // side) for length, side in zip(shape, sides, strict=True))
+    return max(1, min(32, number // 256, MOST // prod(sides)))
 
 
 @lru_cache(4)
-def _open_numbers(path: Path, token: str) -> tuple[HostArray, NDArray[np.int64]]:
-    """Memory-map the final labels, and read where those of each block begin."""
-    return np.load(path, mmap_mode="r"), np.load(path.with_name("offsets.npy"))
+def _cache_of(folder: str, token: str) -> Cache:
+    """Return what this process keeps of a folder."""
+    return Cache()
 
 
-class MemoryCheckpoints:
+@lru_cache(4)
+def _open_numbers(folder: str, token: str) -> Numbers:
+    """Memory-map the labels of all components, and read where those of each block begin."""
+    files = (Path(folder, f"{name}.npy") for name in Numbers._fields)
+    return Numbers(np.load(next(files), mmap_mode="r"), *map(np.load, files))
+
+
+class MemoryCheckpoints(Saved):
     """Results of blocks as in `Checkpoints`, but in the memory of this process."""
 
-    lasting = False
-
     def __init__(self) -> None:
-        self._parts: dict[int, Part] = {}
-        self._faces: dict[int, Faces] = {}
-        self._done: dict[int, list[HostArray]] = {}
-        self._labels: HostArray = np.empty(0, np.int32)
-        self._offsets = np.zeros(1, np.int64)
+        super().__init__()
+        self._records: dict[tuple[str, int], Mapping[str, Arrays]] = {}
 
-    def save_part(self, block: int, part: Part, faces: Faces) -> None:
-        """Keep the result of labeling a block."""
-        self._faces[block], self._parts[block] = faces, part
+    def save(self, stage: str, group: int, records: Mapping[str, Arrays]) -> None:
+        """Keep the records of a group."""
+        self._records[stage, group] = records
 
-    def has_part(self, block: int) -> bool:
-        """Return whether a block has been labeled."""
-        return block in self._parts
+    def names(self, stage: str, group: int) -> list[str]:
+        """List the records of a group."""
+        return list(self._records[stage, group])
 
-    def part(self, block: int) -> Part:
-        """Return the components of a block."""
-        return self._parts[block]
+    def has(self, stage: str, group: int) -> bool:
+        """Return whether there are records of a group."""
+        return (stage, group) in self._records
 
-    def faces(self, block: int) -> Faces:
-        """Return the labels at the ends of a block."""
-        return self._faces[block]
+    def _read(self, stage: str, group: int, name: str) -> Arrays:
+        return self._records[stage, group][name]
 
-    def save_numbers(self, labels: HostArray, offsets: NDArray[np.int64]) -> None:
-        """Keep the final labels of all components, and where those of each block begin."""
-        self._labels, self._offsets = labels, offsets
+    def save_numbers(self, numbers: Numbers) -> None:
+        """Keep the labels of all components."""
+        self._labels, self._offsets, self._others = numbers
 
-    def numbers(self, block: int) -> HostArray:
-        """Return the final label of each component of a block."""
-        return self._labels[self._offsets[block] : self._offsets[block + 1]]
+    def _numbers(self, block: int) -> tuple[HostArray, int | None]:
+        some = self._labels[self._offsets[block] : self._offsets[block + 1]]
+        return some, int(self._others[block]) if self._others.size else None
 
-    def save_done(self, block: int, arrays: Sequence[HostArray]) -> None:
-        """Keep that a block has been written, and its counts."""
-        self._done[block] = list(arrays)
-
-    def has_done(self, block: int) -> bool:
-        """Return whether a block has been written."""
-        return block in self._done
-
-    def done(self, block: int) -> list[HostArray]:
-        """Return the checksum of the labels of a block, and its counts."""
-        return self._done[block]
-
-    def note(self, name: str) -> None:
-        """Return None: there are no files."""
-
-
-Saved = Checkpoints | MemoryCheckpoints
 
 # ---- The folder of an unfinished run: locked, with a manifest
 

@@ -68,6 +68,14 @@ def check_chunks(chunks: Any, source: Source) -> tuple[int, ...]:
     return tuple(length if side == -1 else min(side, length) for side, length in pairs)
 
 
+def check_numbering(numbering: Any) -> bool:
+    """Return whether objects are numbered block by block; raise ValueError."""
+    if numbering not in ("raster", "blocks"):
+        message = f"numbering must be 'raster' or 'blocks'; got {shown(numbering)}."
+        raise ValueError(message)
+    return bool(numbering == "blocks")
+
+
 def stored_chunks(source: Source, sides: tuple[int, ...]) -> tuple[int, ...]:
     """Return the sides of the chunks of labels: those of the image if blocks consist of them."""
     stored = source.stored

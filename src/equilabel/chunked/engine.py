@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecu
 from contextlib import closing, contextmanager, nullcontext, suppress
 from itertools import count
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equilabel.arguments import check_whole, shown
 from equilabel.devices import set_worker, threads
@@ -71,6 +71,24 @@ class Engine:
 if TYPE_CHECKING:
     # Calls a function with each task, in workers, and yields the results as they finish.
     MapTasks = Callable[[Callable[..., Any], Iterable[Task]], Iterator[Any]]
+
+
+class Progress(NamedTuple):
+    """Reports the progress of a run to the caller."""
+
+    report: Callable[[str, int, int], None] | None
+
+    def over(self, stage: str, done: int, total: int, results: Iterable[Any]) -> Iterator[Any]:
+        """Yield the results of a stage; report its begin, and one more block after each result."""
+        self.notify(stage, done, total)
+        for number, result in enumerate(results, done + 1):
+            yield result
+            self.notify(stage, number, total)
+
+    def notify(self, *news: Any) -> None:
+        """Report a stage, blocks done, and all blocks."""
+        if self.report is not None:
+            self.report(*news)
 
 
 def _check_scheduler(scheduler: Any) -> Any:

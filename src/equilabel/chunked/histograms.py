@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
     from .blocks import Blocks
     from .channels import GraySource
-    from .engine import MapTasks
+    from .engine import MapTasks, Progress
     from .sources import Gray
-    from .tasks import Progress
 
 
 class Level(NamedTuple):

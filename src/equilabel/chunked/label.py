@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from equilabel.arguments import check_flag
 from equilabel.labeling.problem import make_problem
 from equilabel.measuring import check_periodic
 
 from .blocks import Blocks
-from .checks import check_array, check_chunks, check_out, check_shards, pretend, stored_chunks
+from .checks import (
+    check_array,
+    check_chunks,
+    check_numbering,
+    check_out,
+    check_shards,
+    pretend,
+    stored_chunks,
+)
 from .engine import Engine
 from .results import Stages, Target, label_whole
 from .sources import is_array, open_source
@@ -22,9 +30,8 @@ if TYPE_CHECKING:
     from equilabel.devices import Device
 
     from .checkpoints import Saved
-    from .engine import MapTasks
+    from .engine import MapTasks, Progress
     from .sources import Source
-    from .tasks import Progress
 
 
 def label_chunked(
@@ -40,6 +47,7 @@ def label_chunked(
     device: Device = "auto",
     stacked: bool = False,
     periodic: bool | Sequence[bool] = False,
+    numbering: Literal["raster", "blocks"] = "raster",
     scheduler: Any = "threads",
     workers: int | None = None,
     resume: bool = False,
@@ -49,7 +57,7 @@ def label_chunked(
     """Label connected regions of an image that need not fit into memory.
 
     The labels are exactly those that `label` gives to the whole image, for any chunks and in any
-    order of the work.
+    order of the work, unless `numbering` is "blocks".
 
     Parameters
     ----------
@@ -71,6 +79,11 @@ def label_chunked(
     shards : bool, optional
         Whether labels are stored in shards: one file for each block, which contains its chunks.
         Default: if there would be more than 100,000 chunks.
+    numbering : {"raster", "blocks"}
+        Order in which objects are numbered from 1: "raster", that of their first pixels in the
+        image, as `label` does; or "blocks", that of the blocks that hold their first pixels. The
+        latter takes memory only for components that touch the side of a block, but numbers depend
+        on `chunks`.
     scheduler : {"threads", "processes", "synchronous"}, address or distributed.Client
         Where tasks run: in threads of this process, in processes of this machine, or on a Dask
         cluster, whose workers need the image and `out` under the same paths.
@@ -132,6 +145,7 @@ def label_chunked(
     )
     whole = problem(pretend(source))
     rank = len(source.shape)
+    by_blocks = check_numbering(numbering)
     around = check_periodic(periodic, rank, whole.stacked) if periodic is not False else ()
     engine = Engine(scheduler, workers)
     into = out if is_array(out) else None
@@ -152,6 +166,7 @@ def label_chunked(
         "periodic": [bool(one) for one in around],
         "blocks": list(sides),
         "method": whole.method.name,
+        "numbering": numbering,
     }
 
     def prepare(saved: Saved, map_tasks: MapTasks, progress: Progress) -> tuple[Setup, Source]:
@@ -161,6 +176,7 @@ def label_chunked(
             device=device,
             connectivity=whole.connectivity,
             saved=saved,
+            by_blocks=by_blocks,
             turned=whole.numbered_by_columns,
         )
         return setup, source

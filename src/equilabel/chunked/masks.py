@@ -15,10 +15,11 @@ from equilabel.segmentation.morphology import close_mask, open_mask
 
 from .channels import expand
 from .checkpoints import Checkpoints, MemoryCheckpoints
+from .engine import Progress
 from .histograms import Level
 from .outputs import ArrayOutput, ZarrOutput, create_zarr
 from .sources import Gray
-from .tasks import Progress, Setup, number_blocks, write_blocks, write_masks
+from .tasks import Setup, number_blocks, write_blocks, write_masks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -255,7 +256,7 @@ class Masks:
         folder.mkdir(exist_ok=True)
         create_zarr(folder / "mask", blocks.shape, blocks.sides, np.dtype(np.bool_))
         output = ZarrOutput.at(folder / "mask", saved.token)
-        return Checkpoints(str(folder), saved.token), output
+        return Checkpoints(str(folder), saved.token, saved.together), output
 
     def _named(self, name: str) -> Progress:
         """Return the progress of a stage, whose name is added to those of its parts."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -12,7 +10,7 @@ import numpy as np
 
 from equilabel.devices import fetch_block, is_on_cuda, own_gpu, send_block
 
-from .checkpoints import MemoryCheckpoints
+from .checkpoints import Numbers
 from .outputs import BlockRuns
 
 if TYPE_CHECKING:
@@ -163,55 +161,6 @@ def _paired(
         room = count
 
 
-CACHED = 2**26  # bytes of faces in the cache of a process
-
-
-class FaceCache:
-    """Faces of the blocks that were read last, up to some bytes."""
-
-    def __init__(self) -> None:
-        self._size, self._lock = 0, threading.Lock()
-        self._held: OrderedDict[tuple[Saved, int], Faces] = OrderedDict()
-
-    def reader(self, saved: Saved) -> Callable[[int], Faces]:
-        """Return a function that reads the faces of a block."""
-        if isinstance(saved, MemoryCheckpoints):
-            return saved.faces
-
-        def read(block: int) -> Faces:
-            key = (saved, block)
-            with self._lock:
-                if key in self._held:
-                    self._held.move_to_end(key)
-                    return self._held[key]
-            faces = saved.faces(block)
-            with self._lock:
-                if key not in self._held:
-                    self._held[key] = faces
-                    self._size += faces.nbytes
-                while self._size > CACHED and len(self._held) > 1:
-                    self._size -= self._held.popitem(last=False)[1].nbytes
-            return faces
-
-        return read
-
-    def add(self, saved: Saved, block: int, faces: Faces) -> None:
-        """Add the faces of a block that has just been labeled, if there is room."""
-        with self._lock:
-            if self._size + faces.nbytes <= CACHED and not isinstance(saved, MemoryCheckpoints):
-                self._held[saved, block] = faces
-                self._size += faces.nbytes
-
-    def clear(self) -> None:
-        """Remove all faces."""
-        with self._lock:
-            self._held.clear()
-            self._size = 0
-
-
-FACES = FaceCache()
-
-
 MANY = 2**16  # fewer components are not worth the transfer to a GPU
 MOST_STRETCHES = 2**20  # parts of the image by which components are sorted first
 
@@ -259,18 +208,26 @@ def _ranks(keys: NDArray[np.int64], device: str) -> NDArray[np.int64]:
     return keys
 
 
+def split_sizes(
+    sizes: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return pixels, first and last + 1 coordinates of components from `Part.sizes`."""
+    axes = (sizes.shape[1] - 1) // 2
+    return sizes[:, 0], sizes[:, 1 : 1 + axes], sizes[:, 1 + axes :]
+
+
 def merge_sizes(
     labels: HostArray, count: int, sizes: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return pixels, first and last + 1 coordinates of each label from those of its components."""
-    axes = (sizes.shape[1] - 1) // 2
     rows = labels.astype(np.intp) - 1
+    some, firsts, lasts = split_sizes(sizes)
     pixels = np.zeros(count, np.int64)
-    np.add.at(pixels, rows, sizes[:, 0])
-    begins = np.full((count, axes), np.iinfo(np.int64).max)
-    np.minimum.at(begins, rows, sizes[:, 1 : 1 + axes])
-    ends = np.zeros((count, axes), np.int64)
-    np.maximum.at(ends, rows, sizes[:, 1 + axes :])
+    np.add.at(pixels, rows, some)
+    begins = np.full((count, firsts.shape[1]), np.iinfo(np.int64).max)
+    np.minimum.at(begins, rows, firsts)
+    ends = np.zeros((count, firsts.shape[1]), np.int64)
+    np.maximum.at(ends, rows, lasts)
     return pixels, begins, ends
 
 
@@ -280,26 +237,50 @@ def number_components(
     pairs: Iterable[tuple[int, int, NDArray[np.int64]]],
     select: Callable[..., NDArray[np.bool_]] | None,
     device: str = "cpu",
-) -> tuple[HostArray, int]:
-    """Merge the components of all blocks; return their final labels, (P,), and how many there are.
+    *,
+    by_blocks: bool = False,
+) -> tuple[Numbers, int]:
+    """Merge the components of all blocks; return their final labels, and how many there are.
 
-    `offsets`, (blocks + 1,), say where the components of each block begin. `pairs` are two blocks
-    and their (K, 2) components that touch, in any order. `select` returns which labels are kept,
-    from their pixels, first and last + 1 coordinates; others are 0. Components are sorted on
-    `device`.
+    `offsets`, (blocks + 1,), say where the merged components of each block begin. `pairs` are two
+    blocks and their (K, 2) merged components that touch, from 0, in any order. `select` returns
+    which labels are kept, from their pixels, first and last + 1 coordinates; others are 0.
+    Components are sorted on `device`, by their first elements; if `by_blocks`, by their blocks.
     """
-    firsts = np.empty(offsets[-1], np.int64)
-    sizes = []
-    for block in range(len(offsets) - 1):
+    blocks = len(offsets) - 1
+    firsts = np.arange(offsets[-1])
+    sizes, others = [], np.zeros(blocks * by_blocks, np.int64)
+    for block in range(blocks):
         part = saved.part(block)
-        firsts[offsets[block] : offsets[block + 1]] = part.firsts
+        if by_blocks:
+            others[block] = part.final
+        else:
+            firsts[offsets[block] : offsets[block + 1]] = part.firsts
         if select is not None:
             sizes.append(part.sizes)
-    edges = (both + offsets[[one, other]] - 1 for one, other, both in pairs)
+    edges = (both + offsets[[one, other]] for one, other, both in pairs)
     labels, count = unite(firsts, edges, device)
+    kept = np.ones(count, np.bool_)
     if select is not None and count:
         kept = select(*merge_sizes(labels, count, np.concatenate(sizes)))
-        numbers = np.zeros(count + 1, labels.dtype)
-        numbers[1:][kept] = np.arange(1, np.count_nonzero(kept) + 1)
-        labels, count = numbers[labels], int(np.count_nonzero(kept))
-    return labels, count
+    if not by_blocks:
+        return Numbers(_renumber(labels, kept), offsets, others), int(np.count_nonzero(kept))
+    roots = np.empty(count, np.int64)  # the first component of each label
+    roots[labels[::-1] - 1] = np.arange(len(labels) - 1, -1, -1)
+    block_of = np.searchsorted(offsets, roots, side="right") - 1
+    own = np.bincount(block_of[kept], minlength=blocks)  # merged labels that begin in each block
+    before = np.cumsum(own + others) - own - others
+    total = int(before[-1] + own[-1] + others[-1])
+    numbers = np.zeros(count + 1, np.int64 if total > np.iinfo(np.int32).max else np.int32)
+    rank = np.arange(np.count_nonzero(kept)) - (np.cumsum(own) - own)[block_of[kept]]
+    numbers[1:][kept] = before[block_of[kept]] + rank + 1
+    return Numbers(numbers[labels], offsets, before + own), total
+
+
+def _renumber(labels: HostArray, kept: NDArray[np.bool_]) -> HostArray:
+    """Return labels numbered from 1 among those that are kept, 0 for others."""
+    if kept.all():
+        return labels
+    numbers = np.zeros(len(kept) + 1, labels.dtype)
+    numbers[1:][kept] = np.arange(1, np.count_nonzero(kept) + 1)
+    return numbers[labels]

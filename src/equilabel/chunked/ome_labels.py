@@ -15,9 +15,8 @@ from equilabel.storage.ome_zarr import find_image, is_zarr, open_zarr, read_json
 
 from .blocks import Blocks, large_sides
 from .checkpoints import new_token
-from .engine import Engine
+from .engine import Engine, Progress
 from .outputs import ZarrOutput, create_zarr
-from .tasks import Progress
 from .zarr_parts import read_part
 
 if TYPE_CHECKING:

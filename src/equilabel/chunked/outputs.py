@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial, reduce
+from itertools import product
 from math import prod
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +14,12 @@ import numpy as np
 
 from equilabel.devices import LANES, current_event, index_of, is_on_cuda, room_on_gpus
 from equilabel.domains import grid
+from equilabel.storage.files import flush_file, flush_folder
 
 from .zarr_parts import read_part, write_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -56,6 +58,9 @@ class ArrayOutput:
     def read(self, part: tuple[slice, ...]) -> HostArray:
         """Read the labels of a block."""
         return self.array[part]
+
+    def flush(self, parts: Sequence[tuple[slice, ...]]) -> None:
+        """Do nothing: memory is not flushed."""
 
 
 def copy_past_caches(labels: HostArray, array: HostArray, part: tuple[slice, ...]) -> None:
@@ -117,6 +122,28 @@ class ZarrOutput:
     def read(self, part: tuple[slice, ...]) -> HostArray:
         """Read the labels of a block."""
         return read_part(self.array, part)
+
+    def flush(self, parts: Sequence[tuple[slice, ...]]) -> None:
+        """Flush the files of some blocks to the disk, if it has files."""
+        array = self.array
+        root = getattr(array.store, "root", None)
+        if root is None:
+            return
+        sides = getattr(array, "shards", None) or array.chunks
+        files = [
+            Path(root, array.path, array.metadata.encode_chunk_key(place))
+            for part in parts
+            for place in product(
+                *(
+                    range(one.start // side, -(-one.stop // side))
+                    for one, side in zip(part, sides, strict=True)
+                )
+            )
+        ]
+        for file in files:
+            flush_file(file)
+        for folder in {above for file in files for above in list(file.parents)[: array.ndim]}:
+            flush_folder(folder)
 
 
 Output = ArrayOutput | ZarrOutput

@@ -9,6 +9,7 @@ import weakref
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from math import prod
 from pathlib import Path
 from types import MappingProxyType
@@ -18,17 +19,19 @@ import numpy as np
 
 from equilabel.arguments import check_callable
 from equilabel.storage.errors import naming_full_disk, refuse_without_room
-from equilabel.storage.files import folder_for
-from equilabel.storage.table import read_table, write_table
+from equilabel.storage.files import flush_file, flush_folder, folder_for, is_folder
+from equilabel.storage.table import PARTS, TABLE, read_parts, write_table
 
 from .checkpoints import (
     Checkpoints,
     MemoryCheckpoints,
+    blocks_together,
     check_manifest,
     new_token,
     temporary,
     unfinished,
 )
+from .engine import Progress
 from .ome_labels import consolidate, register, shrink, write_description
 from .outputs import (
     ArrayOutput,
@@ -39,10 +42,10 @@ from .outputs import (
     is_in_memory,
 )
 from .sources import folder_of
-from .tasks import Progress, number_blocks, write_blocks
+from .tasks import number_blocks, write_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
 
@@ -79,7 +82,8 @@ class Stages(NamedTuple):
 
     prepare: Callable[[Saved, MapTasks, Progress], tuple[Setup, Readable]]
     """Returns the setup, and the source of its pixels; may store results and map tasks."""
-    finish: Callable[[Setup], Found] | None = None  # called when all blocks are written
+    finish: Callable[[Setup, Path | None, MapTasks, Progress], Found] | None = None
+    """Called when all blocks are written; may write the table to a folder, if there is one."""
 
 
 class Whole(NamedTuple):
@@ -92,7 +96,6 @@ class Whole(NamedTuple):
 
 FORMAT = 2  # of checkpoints
 KEY = "equilabel"  # in the attributes of labels
-TABLE = "table.csv"  # in the folder of labels
 AGAIN = "Make room, and run again with resume=True."
 ELSEWHERE = "Make room, or name another folder in TMPDIR."
 LARGEST = np.iinfo(np.int32).max
@@ -118,7 +121,8 @@ def _label(
     """Label all blocks of an image; `place` is a folder on the disk that takes its labels."""
     out, resume, kind = target.out, target.resume, source.kind
     if target.into is not None or (out is None and kind == "numpy" and engine.shares_memory):
-        return _label_into(target.into, source.shape, stages, engine, progress)
+        sides = target.arguments["blocks"]
+        return _label_into(target.into, source.shape, sides, stages, engine, progress)
     if out is None or not (out.exists() or (resume and folder_for(out).exists())):
         refuse_without_room(place, prod(source.shape))
     manifest = describe(source, target) if out is not None else {}
@@ -126,28 +130,40 @@ def _label(
         return _earlier(out, manifest, source, target)
     place_of_run = temporary() if out is None else unfinished(out, manifest, resume=resume)
     with place_of_run as folder, engine.started() as map_tasks:
-        saved = Checkpoints(str(folder), new_token())
+        some = blocks_together(source.shape, target.arguments["blocks"])
+        saved = Checkpoints(str(folder), new_token(), some)
         setup, pixels = stages.prepare(saved, map_tasks, progress)
         setup = _held_on_gpus(setup, engine)
         count = number_blocks(setup, pixels, map_tasks, progress)
         output = _output(folder, source, target, count, saved.token)
         write_blocks(setup, pixels, output, map_tasks, progress, fresh=not resume)
-        found = Found() if stages.finish is None else stages.finish(setup)
         made = folder / "labels"
+        parts = None if out is None or find_spec("pyarrow") is None else made / PARTS
+        found = (
+            Found() if stages.finish is None else stages.finish(setup, parts, map_tasks, progress)
+        )
         ours = {KEY: {"num": count, "manifest": manifest, **found.attributes}}
         _complete(made, output, target, found.table, ours, map_tasks, progress)
         if out is None:
             path = Path(tempfile.mkdtemp(prefix="equilabel-"), "labels.zarr")
             shutil.move(made, path)
             return Whole(_as(kind, path, temporary=True), count, found)
-        flush()
+        flush_descriptions(made)
         os.replace(made, out)  # noqa: PTH105 - atomic, and says so
+        flush_folder(out.parent)
     _make_known(out, target)
+    if found.table is None:
+        found = found._replace(table=read_parts(out))
     return Whole(_as(kind, out), count, found)
 
 
 def _label_into(
-    array: Any, shape: tuple[int, ...], stages: Stages, engine: Engine, progress: Progress
+    array: Any,
+    shape: tuple[int, ...],
+    sides: Sequence[int],
+    stages: Stages,
+    engine: Engine,
+    progress: Progress,
 ) -> Whole:
     """Label all blocks of an image into an array of the caller, or a new one of NumPy if None.
 
@@ -160,7 +176,8 @@ def _label_into(
             folder = folder_of(array)
             if folder is not None:
                 refuse_without_room(Path(folder), prod(shape))
-            saved = Checkpoints(str(stack.enter_context(temporary())), new_token())
+            some = blocks_together(shape, sides)
+            saved = Checkpoints(str(stack.enter_context(temporary())), new_token(), some)
         map_tasks = stack.enter_context(engine.started())
         setup, pixels = stages.prepare(saved, map_tasks, progress)
         kept = None
@@ -177,7 +194,9 @@ def _label_into(
             raise ValueError(message)
         output = ZarrOutput(lambda: array) if kept is None else ArrayOutput(kept.array)
         write_blocks(setup, pixels, output, map_tasks, progress, fresh=True)
-        found = Found() if stages.finish is None else stages.finish(setup)
+        found = (
+            Found() if stages.finish is None else stages.finish(setup, None, map_tasks, progress)
+        )
     return Whole(kept.array if array is None and kept is not None else array, count, found)
 
 
@@ -254,8 +273,7 @@ def _earlier(out: Path, manifest: Mapping[str, Any], source: Source, target: Tar
         raise FileExistsError(message)
     check_manifest(known["manifest"], manifest, str(out))
     _make_known(out, target)  # the last stage, which a killed run may have missed
-    table = read_table(out / TABLE) if (out / TABLE).exists() else None
-    return Whole(_as(source.kind, out), known["num"], Found(table, known))
+    return Whole(_as(source.kind, out), known["num"], Found(read_parts(out), known))
 
 
 def _make_known(out: Path, target: Target) -> None:
@@ -291,7 +309,10 @@ def open_labels(path: Path) -> Any:
     return zarr.open_array(inner, mode="r")
 
 
-def flush() -> None:
-    """Flush all files to the disk, so that a name never exists before its content."""
-    if hasattr(os, "sync"):
-        os.sync()
+def flush_descriptions(folder: Path) -> None:
+    """Flush the files of a Zarr to the disk that no worker has flushed: all but chunks."""
+    for inside in (folder, *filter(is_folder, folder.iterdir())):
+        for file in inside.iterdir():
+            if file.is_file():
+                flush_file(file)
+        flush_folder(inside)

@@ -7,11 +7,10 @@ import math
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from equilabel.arguments import check_flags
 from equilabel.measuring import check_spacing
-from equilabel.measuring.properties import compute_columns
 from equilabel.segmentation.binarization import widths_of_block
 from equilabel.segmentation.checks import (
     check_block,
@@ -24,7 +23,7 @@ from equilabel.segmentation.checks import (
 )
 from equilabel.segmentation.filters import check_axes, widths_in_pixels
 from equilabel.segmentation.result import Segmentation
-from equilabel.segmentation.stages import default_properties, make_table, radii_in_pixels
+from equilabel.segmentation.stages import default_properties, radii_in_pixels
 from equilabel.storage.files import replacing
 
 from .blocks import Blocks
@@ -34,6 +33,7 @@ from .checks import (
     check_chunks,
     check_depth,
     check_mergeable,
+    check_numbering,
     check_out,
     check_pixels,
     check_shards,
@@ -67,10 +67,9 @@ if TYPE_CHECKING:
     from equilabel.segmentation.binarization import Threshold
 
     from .checkpoints import Saved
-    from .engine import MapTasks
+    from .engine import MapTasks, Progress
     from .masks import Mask
     from .sources import Readable
-    from .tasks import Progress
 
 
 LEVEL = "threshold.json"
@@ -103,6 +102,7 @@ class Segmenting:
     problem: Problem  # that of an image like this one
     selection: Selection
     counted: Counted
+    by_blocks: bool
 
     @property
     def stages(self) -> Stages:
@@ -126,6 +126,7 @@ class Segmenting:
             "stacked": self.source.stacked,
             "blocks": list(self.blocks.sides),
             "method": self.problem.method.name,
+            "numbering": "blocks" if self.by_blocks else "raster",
         }
 
     def prepare(
@@ -147,20 +148,19 @@ class Segmenting:
             connectivity=self.problem.connectivity,
             saved=saved,
             depth=max(self.counted.halo, 1),
+            by_blocks=self.by_blocks,
             select=self.selection.select if self.selection.needed else None,
             counted=self.counted,
             attributes={"threshold": float(level.value) if isinstance(level, Level) else level},
         )
         return setup, source
 
-    def finish(self, setup: Setup) -> Found:
-        """Make the table."""
-        import pandas as pd
-
-        counted = self.counted
-        counts = counted.merge(setup.saved, self.blocks)
-        found = compute_columns(counts, counted.plan.columns, counted.spacing, "-")
-        return Found(pd.DataFrame(make_table(found, counted.names)), setup.attributes)
+    def finish(
+        self, setup: Setup, folder: Path | None, map_tasks: MapTasks, progress: Progress
+    ) -> Found:
+        """Make the table; None if it was written to the folder."""
+        how = (setup.saved, self.blocks, folder, map_tasks, progress)
+        return Found(self.counted.make_tables(*how), setup.attributes)
 
     def _foreground(
         self, saved: Saved, map_tasks: MapTasks, progress: Progress
@@ -254,6 +254,7 @@ def segment_chunked(
     chunks: int | Sequence[int] | None = None,
     out: str | Path | None = None,
     shards: bool | None = None,
+    numbering: Literal["raster", "blocks"] = "raster",
     method: str = "auto",
     device: Device = "auto",
     scheduler: Any = "threads",
@@ -307,12 +308,15 @@ def segment_chunked(
         As for `segment`; the axis of an OME-Zarr, or of `axes`, is known.
     chunks, scheduler, workers, resume, progress
         As for `label_chunked`; `chunks` are sides of blocks along the axes of the labels.
+    numbering : {"raster", "blocks"}
+        As for `label_chunked`.
     shards : bool, optional
         As for `label_chunked`. OME-Zarr 0.4 does not support shards.
     out : path, optional
         As for `label_chunked`. Labels of an OME-Zarr become an OME-Zarr with lower resolutions. In
         the folder ``labels`` of their image, they have its resolutions and are added to its list of
-        labels. The table is stored in it as ``table.csv``.
+        labels. The table is stored in it as ``table.csv``, or in the folder ``table.parquet``, in
+        files of up to 2^20 labels, if it has more.
 
     Returns
     -------
@@ -382,6 +386,7 @@ def segment_chunked(
         problem=problem,
         selection=selection,
         counted=counted,
+        by_blocks=check_numbering(numbering),
     )
     described = ome_labels(picked, source.shape, path)
     pieces, stored = check_shards(shards, source, sides, described), stored_chunks(source, sides)

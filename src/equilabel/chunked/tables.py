@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,14 +10,17 @@ import numpy as np
 
 from equilabel.measuring import Counts, count_part
 from equilabel.measuring.counts import Layout, Values
-from equilabel.measuring.properties import make_plan
+from equilabel.measuring.parts import merge_counts
+from equilabel.measuring.properties import compute_columns, make_plan
 from equilabel.segmentation.selection import select_components
-
-from .merging import FACES
+from equilabel.segmentation.stages import make_table
+from equilabel.storage.table import write_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
+    import pandas as pd
     from numpy.typing import NDArray
 
     from equilabel.array_types import HostArray
@@ -24,9 +28,13 @@ if TYPE_CHECKING:
 
     from .blocks import Blocks
     from .checkpoints import Saved
+    from .engine import MapTasks, Progress
+
+    CountsOfBlock = dict[int, list[HostArray]]  # by the part of the table
 
 
 OPTIONAL = ("squares", "deviations")
+ROWS = 2**20  # labels in a part of the table
 
 
 @dataclass(frozen=True)
@@ -61,8 +69,8 @@ class Counted:
         block: int,
         labels: HostArray,
         values: HostArray | None,
-    ) -> list[HostArray]:
-        """Count a block; return its counts as arrays to be stored.
+    ) -> CountsOfBlock:
+        """Count a block; return its counts as arrays to be stored, for each part of the table.
 
         `labels` are those of the block alone, before merging.
         """
@@ -101,21 +109,47 @@ class Counted:
             spacing=self.spacing,
             stacked=self.stacked,
         )
-        return pack(replace(counts, labels=all_known[counts.labels - 1]))
+        counts = replace(counts, labels=all_known[counts.labels - 1])
+        cuts = (counts.labels - 1) // ROWS
+        stretches = {*np.unique(cuts).tolist(), *(() if block else (0,))}
+        return {one: pack(counts.take(np.flatnonzero(cuts == one))) for one in stretches}
 
-    def merge(self, saved: Saved, blocks: Blocks) -> Counts:
-        """Add up the counts of all blocks, always in the same order."""
-        layout = self.plan.layout
-        waiting: list[tuple[int, Counts]] = []  # sums over 1, 2, 4, ... blocks
-        for block in range(blocks.number):
-            total, size = unpack(saved.done(block)[1:], layout, blocks.shape), 1
-            while waiting and waiting[-1][0] == size:
-                total, size = waiting.pop()[1].merge(total), 2 * size
-            waiting.append((size, total))
-        total = waiting.pop()[1]
-        while waiting:
-            total = waiting.pop()[1].merge(total)
-        return total
+    def make_tables(
+        self,
+        saved: Saved,
+        blocks: Blocks,
+        folder: Path | None,
+        map_tasks: MapTasks,
+        progress: Progress,
+    ) -> pd.DataFrame | None:
+        """Make the table of all objects from the counts of blocks.
+
+        A table of more than `ROWS` rows is written to `folder` in parts of so many labels, if
+        there is a folder; None is returned then.
+        """
+        import pandas as pd
+
+        blocks_of: dict[int, list[int]] = {}
+        for group in saved.groups(blocks.number):
+            for name in saved.names("write", saved.group(group.start)):
+                block, _, stretch = name.partition(" ")
+                if stretch:
+                    blocks_of.setdefault(int(stretch), []).append(int(block))
+        stretches = sorted(blocks_of)
+        if len(stretches) == 1:
+            folder = None
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+        tasks = ((self, saved, blocks, one, blocks_of[one], folder) for one in stretches)
+        done = progress.over("table", 0, len(stretches), map_tasks(make_part, tasks))
+        found: dict[int, Any] = dict(done)
+        if folder is not None:
+            return None
+        tables = [found[one] for one in stretches]
+        return pd.DataFrame(
+            {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
+        )
 
     def _surroundings(
         self, saved: Saved, blocks: Blocks, block: int, low: list[int]
@@ -126,7 +160,7 @@ class Counted:
         Final labels, (N + 1,), are those of local labels 0 to N of the neighboring block.
         """
         shape = [part.stop - part.start for part in blocks.slices(block)]
-        halo, faces_of = self.halo, FACES.reader(saved)
+        halo, faces_of = self.halo, saved.faces
         found = []
         for step in blocks.steps_around():
             other = blocks.neighbor(block, step)
@@ -150,6 +184,26 @@ class Counted:
                 final[there] = numbers[there - 1]
             found.append((tuple(place), final, local))
         return found
+
+
+def make_part(
+    counted: Counted,
+    saved: Saved,
+    blocks: Blocks,
+    stretch: int,
+    some: Sequence[int],
+    folder: Path | None,
+) -> tuple[int, dict[str, HostArray] | None]:
+    """Make a part of the table from the counts of some blocks; write it if there is a folder."""
+    layout = counted.plan.layout
+    arrays = (saved.load("write", saved.group(one), f"{one} {stretch}") for one in some)
+    counts = merge_counts([unpack(each, layout, blocks.shape) for each in arrays])
+    found = compute_columns(counts, counted.plan.columns, counted.spacing, "-")
+    table = make_table(found, counted.names)
+    if folder is None:
+        return stretch, table
+    write_table(folder / f"part-{stretch:05}.parquet", table)
+    return stretch, None
 
 
 def _compact(final: HostArray, known: NDArray[np.int64]) -> NDArray[np.int32]:

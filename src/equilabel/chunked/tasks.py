@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from itertools import chain
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from equilabel.measuring import Request
 from equilabel.measuring.properties import make_plan
 
 from .checkpoints import Faces, Part, checksum
-from .merging import FACES, cut_faces, number_components, pairs_across
+from .merging import cut_faces, number_components, pairs_across, split_sizes
 from .outputs import BlockRuns, copy_past_caches
 
 if TYPE_CHECKING:
@@ -36,10 +37,10 @@ if TYPE_CHECKING:
     from .blocks import Blocks
     from .channels import GrayPart
     from .checkpoints import Saved
-    from .engine import MapTasks
+    from .engine import MapTasks, Progress
     from .outputs import HeldLabels, Kept, Output
     from .sources import Gray, Load, Readable
-    from .tables import Counted
+    from .tables import Counted, CountsOfBlock
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Setup:
     device: str  # as for `label`
     connectivity: int
     saved: Saved
+    by_blocks: bool = False  # labels are numbered block by block, not in raster order
     turned: bool = False  # numbered column by column, as scikit-image numbers shape (M, N, 1)
     depth: int = 1  # layers of labels that are stored at the ends of blocks
     select: Callable[..., NDArray[np.bool_]] | None = None
@@ -69,8 +71,20 @@ class ChangedInputError(RuntimeError):
     """The image changed while it was labeled."""
 
 
-def label_block(setup: Setup, block: int, load: Load) -> tuple[int, int]:
-    """Label a block alone, and store what other tasks need; return its number and its count."""
+def label_group(
+    setup: Setup, group: int, loads: Sequence[tuple[int, Load]]
+) -> list[tuple[int, int]]:
+    """Label each block of a group alone, and store what other tasks need.
+
+    Returns the number of each block, and how many of its components take part in the merge.
+    """
+    found = {block: label_block(setup, block, load) for block, load in loads}
+    setup.saved.save_parts(group, found)
+    return [(block, part.listed) for block, (part, _) in found.items()]
+
+
+def label_block(setup: Setup, block: int, load: Load) -> tuple[Part, Faces]:
+    """Label a block alone."""
     pixels, _ = _parted(load())
     origin = np.array(setup.blocks.origin(block), np.int64)
     values = np.empty(0, pixels.dtype)
@@ -87,10 +101,16 @@ def label_block(setup: Setup, block: int, load: Load) -> tuple[int, int]:
         if setup.kept is not None and not stays:
             here = labels if isinstance(labels, BlockRuns) else fetch_block(labels)
             setup.kept.keep(block, setup.blocks.slices(block), here)
-    faces = Faces(*ends, values)
-    setup.saved.save_part(block, Part(known, firsts, values, sizes), faces)
-    FACES.add(setup.saved, block, faces)
-    return block, len(firsts)
+    faces, none = Faces(*ends, values), np.empty(0, np.int64)
+    if not setup.by_blocks:
+        return Part(known, len(firsts), none, none, firsts, sizes), faces
+    merged, dropped = faces.touched(), none
+    if setup.select is not None:
+        kept = setup.select(*split_sizes(sizes))
+        kept[merged - 1] = True
+        dropped = np.flatnonzero(~kept) + 1
+        sizes = sizes[merged - 1]
+    return Part(known, len(firsts), merged, dropped, none, sizes), faces
 
 
 def _parted(read: HostArray | Gray) -> tuple[HostArray, HostArray | None]:
@@ -183,34 +203,56 @@ def _turned_firsts(
     return places @ grid.strides(sides), flat
 
 
-def compare_blocks(setup: Setup, some: Sequence[int]) -> list[tuple[int, int, NDArray[np.int64]]]:
-    """Return the pairs of components that touch, between some blocks and those that follow them."""
-    faces_of = FACES.reader(setup.saved)
-    found = []
-    for block in some:
-        pairs = pairs_across(block, setup.blocks, faces_of, setup.connectivity)
-        found += [(block, other, both) for other, both in pairs]
+def compare_group(setup: Setup, group: range) -> list[tuple[int, int, NDArray[np.int64]]]:
+    """Return the components that touch, between blocks of a group and those that follow them.
+
+    Components are numbered from 0 among those of their block that take part in the merge.
+    """
+    saved, found = setup.saved, []
+    for block in group:
+        for other, pairs in pairs_across(block, setup.blocks, saved.faces, setup.connectivity):
+            both = pairs - 1
+            if setup.by_blocks:
+                for column, one in enumerate((block, other)):
+                    both[:, column] = np.searchsorted(saved.part(one).merged, pairs[:, column])
+            found.append((block, other, both))
     return found
 
 
-def write_block(setup: Setup, block: int, load: Load, output: Output) -> int:
-    """Write the final labels of a block, and count them if something is measured."""
+def write_group(
+    setup: Setup, group: int, loads: Sequence[tuple[int, Load]], output: Output
+) -> list[int]:
+    """Write the final labels of the blocks of a group, and count them if something is measured."""
+    records: dict[str, Sequence[HostArray]] = {}
+    for block, load in loads:
+        labels, counts = write_block(setup, block, load, output)
+        records[f"{block}"] = [labels]
+        for stretch, arrays in counts.items():
+            records[f"{block} {stretch}"] = arrays
+    output.flush([setup.blocks.slices(block) for block, _ in loads])
+    setup.saved.save("write", group, records)
+    return [block for block, _ in loads]
+
+
+def write_block(
+    setup: Setup, block: int, load: Load, output: Output
+) -> tuple[HostArray, CountsOfBlock]:
+    """Write the final labels of a block; return their checksum, and what was counted."""
     part = setup.blocks.slices(block)
     numbers = setup.saved.numbers(block)
     numbers = np.append(numbers.dtype.type(0), numbers)
-    counts: Sequence[HostArray] = ()
+    counts: CountsOfBlock = {}
     held = None if setup.held is None else setup.held.take(block)
     if held is not None:
         with own_gpu(setup.device, held):
             counts = _count(setup, block, held, None, load)
             final = _renumbered(held, numbers, output, part)
-        return _store(setup, block, output, final, counts)
+        return _written(setup, block, output, final), counts
     if setup.kept is not None:
         if setup.counted is not None:
             counts = _count(setup, block, setup.kept.labels(block, part), None, load)
         setup.kept.finish(block, part, numbers)
-        setup.saved.save_done(block, (np.zeros(1), *counts))
-        return block
+        return np.zeros(1), counts
     pixels, values = _parted(load())
     if checksum(pixels) != setup.saved.part(block).checksum:
         message = (
@@ -225,28 +267,24 @@ def write_block(setup: Setup, block: int, load: Load, output: Output) -> int:
         final = _renumbered(labels, numbers, output, part)
     if setup.painted is not None:
         final = setup.painted(pixels, final)
-    return _store(setup, block, output, final, counts)
+    return _written(setup, block, output, final), counts
 
 
-def _store(
-    setup: Setup, block: int, output: Output, final: HostArray, counts: Sequence[HostArray]
-) -> int:
-    """Write the final labels of a block, and store that this is done."""
+def _written(setup: Setup, block: int, output: Output, final: HostArray) -> HostArray:
+    """Write the final labels of a block; return their checksum, (1,)."""
     if final is not None:
         if final.dtype != output.dtype:
             final = final.view(output.dtype)  # an unsigned type of the same size
         output.write(setup.blocks.slices(block), final)
-    known = checksum(final) if setup.saved.lasting else 0
-    setup.saved.save_done(block, (np.array([known]), *counts))
-    return block
+    return np.array([checksum(final) if setup.saved.lasting else 0])
 
 
 def _count(
     setup: Setup, block: int, labels: Array, values: HostArray | None, load: Load
-) -> Sequence[HostArray]:
+) -> CountsOfBlock:
     """Count a block if something is measured; intensities are read if they were not."""
     if setup.counted is None:
-        return ()
+        return {}
     if values is None and setup.counted.intensity:
         values = cast("GrayPart", load).values()
     labels = fetch(labels)
@@ -278,50 +316,42 @@ def _renumbered(
     return final
 
 
-def write_mask(
-    saved: Saved, blocks: Blocks, block: int, load: Callable[[], HostArray], output: Output
-) -> int:
-    """Compute the mask of a block, and write it."""
-    mask = load()
-    output.write(blocks.slices(block), mask)
-    saved.save_done(block, (np.array([checksum(mask)]),))
-    return block
+def write_masks_of_group(
+    saved: Saved,
+    blocks: Blocks,
+    group: int,
+    loads: Sequence[tuple[int, Callable[[], HostArray]]],
+    output: Output,
+) -> list[int]:
+    """Compute the masks of the blocks of a group, and write them."""
+    records = {}
+    for block, load in loads:
+        mask = load()
+        output.write(blocks.slices(block), mask)
+        records[f"{block}"] = [np.array([checksum(mask)])]
+    saved.save("write", group, records)
+    return [block for block, _ in loads]
 
 
-def check_block(saved: Saved, blocks: Blocks, block: int, output: Output) -> tuple[int, bool]:
-    """Return the number of a block, and whether its final labels exist as they were written."""
+def check_group(saved: Saved, blocks: Blocks, group: range, output: Output) -> range:
+    """Return the blocks of a group if their labels exist as they were written; otherwise none."""
+    number = saved.group(group.start)
     try:
-        known = saved.done(block)[0]
-    except OSError:
-        return block, False
-    try:
-        return block, checksum(output.read(blocks.slices(block))) == int(known[0])
-    except Exception:
-        return block, False
+        if not saved.has("write", number):
+            return range(0)
+        for block in group:
+            known = saved.load("write", number, f"{block}")[0]
+            if checksum(output.read(blocks.slices(block))) != int(known[0]):
+                return range(0)
+    except Exception:  # a store or a codec raises its own errors
+        return range(0)
+    return group
 
 
 # ---- All blocks of an image
 
-TOGETHER = 32  # most blocks that are compared in one task
-TASKS = 12  # of comparing, if there are enough blocks: more would wait for Python's lock
 
-
-class Progress(NamedTuple):
-    """Reports the progress of a run to the caller."""
-
-    report: Callable[[str, int, int], None] | None
-
-    def over(self, stage: str, done: int, total: int, results: Iterable[Any]) -> Iterator[Any]:
-        """Yield the results of a stage; report its begin, and one more block after each result."""
-        self.notify(stage, done, total)
-        for number, result in enumerate(results, done + 1):
-            yield result
-            self.notify(stage, number, total)
-
-    def notify(self, *news: Any) -> None:
-        """Report a stage, blocks done, and all blocks."""
-        if self.report is not None:
-            self.report(*news)
+TASKS = 12  # of comparing in memory: more would wait for Python's lock
 
 
 def number_blocks(setup: Setup, source: Readable, map_tasks: MapTasks, progress: Progress) -> int:
@@ -330,36 +360,53 @@ def number_blocks(setup: Setup, source: Readable, map_tasks: MapTasks, progress:
     Returns the number of labels. `map_tasks` is that of a started `Engine`.
     """
     blocks, saved = setup.blocks, setup.saved
-    ready = [block for block in range(blocks.number) if saved.has_part(block)]
+    groups = saved.groups(blocks.number)
     counts = np.zeros(blocks.number, np.int64)
-    for block in ready:
-        counts[block] = len(saved.part(block).firsts)
-    rest = sorted(set(range(blocks.number)) - set(ready))
-    tasks = ((setup, block, source.loader(blocks.slices(block))) for block in rest)
-    results = map_tasks(label_block, tasks)
-    for block, count in progress.over("label", len(ready), blocks.number, results):
+    rest = []
+    for group in groups:
+        if saved.has("label", saved.group(group.start)):
+            for block in group:
+                counts[block] = saved.part(block).listed
+        else:
+            rest.append(group)
+    tasks = ((setup, *some) for some in _loads(saved, blocks, rest, source))
+    done = blocks.number - sum(map(len, rest))
+    results = chain.from_iterable(map_tasks(label_group, tasks))
+    for block, count in progress.over("label", done, blocks.number, results):
         counts[block] = count
     offsets = np.zeros(blocks.number + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
-    pairs = _compare(setup, map_tasks, progress)
+    pairs = _compare(setup, groups, map_tasks, progress)
     device = "cpu" if setup.held is None else setup.device
-    labels, count = number_components(saved, offsets, pairs, setup.select, device)
-    saved.save_numbers(labels, offsets)
+    numbers, count = number_components(
+        saved, offsets, pairs, setup.select, device, by_blocks=setup.by_blocks
+    )
+    saved.save_numbers(numbers)
     return count
 
 
+def _loads(
+    saved: Saved, blocks: Blocks, groups: Iterable[range], source: Readable
+) -> Iterator[tuple[int, list[tuple[int, Load]]]]:
+    """Yield the number of each group, its blocks and the functions that read them."""
+    for group in groups:
+        loads = [(block, source.loader(blocks.slices(block))) for block in group]
+        yield saved.group(group.start), loads
+
+
 def _compare(
-    setup: Setup, map_tasks: MapTasks, progress: Progress
+    setup: Setup, groups: Sequence[range], map_tasks: MapTasks, progress: Progress
 ) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
     """Yield the pairs of components of all blocks that touch, in any order."""
-    total = setup.blocks.number
-    if total == 1 and not any(setup.blocks.periodic):
+    if setup.blocks.number == 1 and not any(setup.blocks.periodic):
         return
-    some_blocks = min(TOGETHER, -(-total // TASKS))
-    starts = range(0, total, some_blocks)
-    groups = [range(start, min(start + some_blocks, total)) for start in starts]
-    results = map_tasks(compare_blocks, ((setup, group) for group in groups))
-    for found in progress.over("merge", 0, len(groups), results):
+    some = -(-len(groups) // TASKS) if setup.saved.together == 1 else 1
+    spans = [
+        range(part[0].start, part[-1].stop)
+        for part in (groups[first : first + some] for first in range(0, len(groups), some))
+    ]
+    results = map_tasks(compare_group, ((setup, span) for span in spans))
+    for found in progress.over("merge", 0, len(spans), results):
         yield from found
 
 
@@ -373,15 +420,15 @@ def write_blocks(
     fresh: bool,
 ) -> None:
     """Write the final labels of all blocks that are not written yet; if `fresh`, of all blocks."""
-    blocks = setup.blocks
-    rest = (
-        list(range(blocks.number)) if fresh else _unwritten(setup.saved, blocks, output, map_tasks)
-    )
-    tasks = ((setup, block, source.loader(blocks.slices(block)), output) for block in rest)
-    done = blocks.number - len(rest)
-    for _ in progress.over("write", done, blocks.number, map_tasks(write_block, tasks)):
+    blocks, saved = setup.blocks, setup.saved
+    groups = saved.groups(blocks.number)
+    rest = groups if fresh else _unwritten(saved, blocks, output, map_tasks)
+    tasks = ((setup, *some, output) for some in _loads(saved, blocks, rest, source))
+    done = blocks.number - sum(map(len, rest))
+    results = chain.from_iterable(map_tasks(write_group, tasks))
+    for _ in progress.over("write", done, blocks.number, results):
         pass
-    FACES.clear()
+    saved.forget()
 
 
 def write_masks(
@@ -394,14 +441,16 @@ def write_masks(
 ) -> None:
     """Compute and write the masks of all blocks that are not written yet."""
     rest = _unwritten(saved, blocks, output, map_tasks)
-    parts = ((block, source.loader(blocks.slices(block))) for block in rest)
-    results = map_tasks(write_mask, ((saved, blocks, *part, output) for part in parts))
-    for _ in progress.over("write", blocks.number - len(rest), blocks.number, results):
+    tasks = ((saved, blocks, *some, output) for some in _loads(saved, blocks, rest, source))
+    done = blocks.number - sum(map(len, rest))
+    results = chain.from_iterable(map_tasks(write_masks_of_group, tasks))
+    for _ in progress.over("write", done, blocks.number, results):
         pass
 
 
-def _unwritten(saved: Saved, blocks: Blocks, output: Output, map_tasks: MapTasks) -> list[int]:
-    """List the blocks that are not written, or have changed since."""
-    known = [block for block in range(blocks.number) if saved.has_done(block)]
-    intact = map_tasks(check_block, ((saved, blocks, block, output) for block in known))
-    return sorted(set(range(blocks.number)) - {block for block, whole in intact if whole})
+def _unwritten(saved: Saved, blocks: Blocks, output: Output, map_tasks: MapTasks) -> list[range]:
+    """List the groups of blocks that are not written, or have changed since."""
+    groups = saved.groups(blocks.number)
+    intact = map_tasks(check_group, ((saved, blocks, group, output) for group in groups))
+    whole = set(chain.from_iterable(intact))
+    return [group for group in groups if group.start not in whole]

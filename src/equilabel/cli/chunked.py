@@ -355,6 +355,8 @@ def run_in_chunks(path: Path, out: Path, options: Options, choices: Choices) -> 
     say(describe(record))
     for note in record.notes:
         say(f"  note      {note}")
+    if not places.table.exists():
+        places = places._replace(table=places.table.with_suffix(".parquet"))
     for kind, place in places._asdict().items():
         say(f"  {kind:9} {printable(place)}")
     return 0
@@ -379,7 +381,7 @@ def _label(
 ) -> Record:
     """Label an image, write its table and its record, and return the record."""
     from equilabel import segment_chunked
-    from equilabel.storage.table import write_table
+    from equilabel.storage.table import PARTS, write_table
 
     started, made_with = perf_counter(), provenance(options)
     with warnings.catch_warnings(record=True) as caught, progress:
@@ -396,14 +398,22 @@ def _label(
             resume=choices.resume,
             progress=progress,
         )
-    units = column_units(found.table, len(found.spacing), axes.unit)
-    write_table(places.table, found.table, units=units if options.unit_row else None)
+    units = column_units(found.table.columns, len(found.spacing), axes.unit)
+    parts, told = places.labels / PARTS, axes.notes
+    if parts.is_dir():  # a table of more than a million rows
+        places = places._replace(table=places.table.with_suffix(".parquet"))
+        if places.table != parts:
+            shutil.copytree(parts, places.table)
+        rows = f"The table has {found.num:,} rows: it is a folder of Parquet files, in their order."
+        told = (*told, rows)
+    else:
+        write_table(places.table, found.table, units=units if options.unit_row else None)
     for_users = [one for one in caught if one.category in (UserWarning, RuntimeWarning)]
     said = [name_options(one_line(one.message)) for one in for_users]
     record = _record(path, places, found, axes, units)
     record = replace(
         record,
-        notes=tuple(dict.fromkeys((*axes.notes, *said))),
+        notes=tuple(dict.fromkeys((*told, *said))),
         seconds=perf_counter() - started,
         fingerprint=made_with.fingerprint,
     )
@@ -484,7 +494,8 @@ def refuse_losses(places: Places, *, resume: bool, overwrite: bool) -> None:
     """Raise RefusedError if a complete or unfinished result would be lost without --overwrite."""
     if resume or overwrite:
         return
-    present = next((path for path in places if os.path.lexists(path)), None)
+    every = (*places, places.table.with_suffix(".parquet"))
+    present = next((path for path in every if os.path.lexists(path)), None)
     if present is not None:
         message = (
             f"results in chunks must not replace earlier ones; got {quoted(present)}. Pass "

@@ -444,6 +444,22 @@ class Counts:
             medians=part(self.medians),
         )
 
+    def take(self, rows: NDArray[np.integer]) -> Counts:
+        """Return the counts of some rows, with their labels; without what cannot be merged."""
+
+        def part(values: Array) -> Array:
+            return None if values is None else values[rows]
+
+        return Counts(
+            self.labels[rows],
+            np.asfortranarray(self.table[rows]),
+            self.layout,
+            self.shape,
+            self.single,
+            None if self.values is None else Values(*map(part, self.values)),
+            part(self.high),
+        )
+
     def merge(self, other: Counts) -> Counts:
         """Return the counts of two parts of an image that have no common pixel.
 

@@ -31,7 +31,7 @@ class _Table:
         if found is None:  # read from the class: the field has no default
             raise AttributeError(GIVEN)
         table = vars(found)[GIVEN]
-        if not isinstance(table, pd.DataFrame):
+        if not hasattr(table, "columns"):  # a DataFrame of Dask stays lazy
             vars(found)[GIVEN] = table = pd.DataFrame(_checked(table))
         return table
 
@@ -50,7 +50,8 @@ class Segmentation:
         or, if the image is on a GPU, a CuPy array. For `segment_chunked`, the labels that
         `label_chunked` returns.
     table : pandas.DataFrame
-        One row for each object, in the order of labels. May be given as a dict of columns.
+        One row for each object, in the order of labels. May be given as a dict of columns. For
+        `segment_chunked`, a DataFrame of Dask if it takes more than a quarter of free memory.
     threshold : float, (float, float) or None
         Threshold that was found or given; None for a local threshold.
     num : int
@@ -83,7 +84,7 @@ class Segmentation:
         given: Any = vars(self)[GIVEN]
         if isinstance(given, dict):
             return dict(given)
-        return {name: given[name].to_numpy() for name in given}
+        return {name: np.asarray(given[name]) for name in given.columns}
 
     @property
     def features(self) -> pd.DataFrame:

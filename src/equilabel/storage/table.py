@@ -10,12 +10,14 @@ import io
 import os
 import re
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
 import numpy as np
 
 from .files import open_regular, replacing
+from .memory import free
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +30,9 @@ SUFFIXES = (".csv", ".parquet")
 ROWS = 2**16  # least rows of a row group in a Parquet file
 MOST_COPIED = 2**22  # bytes of a table that is copied at once
 NO_TYPES: Mapping[str, Any] = {}
+TABLE = "table.csv"  # in the folder of labels of an image in chunks
+PARTS = "table.parquet"  # there, too: the folder of a table in parts
+SHARE = 0.25  # of free memory that a table may take
 SPARSE = 8  # features have rows for objects only if labels per object exceed this
 # Spreadsheet programs split a line at separators that depend on the locale and the user,
 # trim the parts, and run a part that begins with one of these signs. Fullwidth and other
@@ -176,6 +181,28 @@ def read_table(path: Path | str, *, unit_row: bool = False) -> pd.DataFrame:
     except pd.errors.EmptyDataError:
         return pd.DataFrame()
     return pd.DataFrame({_plain(name): _plained(frame[name]) for name in frame}, index=frame.index)
+
+
+def read_parts(folder: Path) -> Any:
+    """Read the table in the folder of labels: a DataFrame, of Dask if it does not fit into memory.
+
+    None if there is none.
+    """
+    if (folder / TABLE).is_file():
+        return read_table(folder / TABLE)
+    parts = sorted((folder / PARTS).glob("*.parquet"))
+    if not parts:
+        return None
+    import pandas as pd
+    from pyarrow.parquet import read_metadata
+
+    described = [read_metadata(part) for part in parts]
+    need = sum(one.num_rows * one.num_columns * 8 for one in described)
+    if need > SHARE * free() and find_spec("dask.dataframe"):
+        import dask.dataframe
+
+        return dask.dataframe.read_parquet([str(part) for part in parts])
+    return pd.read_parquet(folder / PARTS, engine="pyarrow")
 
 
 def _suffix(path: Path | str) -> str:
