@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
+    from .checkpoints import Saved
+    from .engine import Engine, Progress
     from .sources import Load, Source
 
     Slices = tuple[slice, ...]
@@ -135,6 +137,23 @@ class GraySource:
     def shape(self) -> tuple[int, ...]:
         """Length of each remaining axis."""
         return tuple(self.base.shape[axis] for axis in self.kept)
+
+    def settled(
+        self,
+        engine: Engine,
+        saved: Saved,
+        progress: Progress,
+        sides: tuple[int, ...],
+        *,
+        spread: bool = False,
+    ) -> GraySource:
+        """Return a source that is read block by block, when the run has begun."""
+        whole = list(self.base.shape)
+        for axis, side in zip(self.kept, sides, strict=True):
+            whole[axis] = side
+        spread = spread or any(self.reach)
+        base = self.base.settled(engine, saved, progress, tuple(whole), spread=spread)
+        return replace(self, base=base)
 
     @property
     def stored(self) -> tuple[int, ...] | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import sys
+import warnings
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext, suppress
-from itertools import count
+from itertools import count, islice
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +16,7 @@ from equilabel.arguments import check_whole, shown
 from equilabel.devices import set_worker, threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
     Task = tuple[Any, ...]
 
@@ -30,14 +32,29 @@ class LostSchedulerError(ConnectionError):
 class Engine:
     """Calls functions in workers, and yields their results as they finish.
 
-    `scheduler` is one of `SCHEDULERS`, the address of a Dask scheduler, or a client. `workers` is
-    the number of threads or processes, by default that of the cores.
+    `scheduler` is one of `SCHEDULERS`, the address of a Dask scheduler, or a client; None is the
+    client that is active, if any, for an image that its workers can read (`reachable`), otherwise
+    threads. `workers` is the number of threads or processes, by default that of the cores.
     """
 
-    def __init__(self, scheduler: Any = "threads", workers: int | None = None) -> None:
-        self._scheduler = _check_scheduler(scheduler)
+    def __init__(
+        self, scheduler: Any = "threads", workers: int | None = None, *, reachable: bool = True
+    ) -> None:
         known = workers is not None
         self._workers = check_whole("workers", workers, 1) if known else threads.available()
+        client = _active_client() if scheduler is None else None
+        if client is not None and not reachable:
+            message = (
+                "The active Dask client is not used: its workers do not see the memory of this "
+                "process. Pass a Zarr on a disk and `out`, or scheduler='threads'."
+            )
+            warnings.warn(message, stacklevel=4)
+            client = None
+        self._scheduler = client or _check_scheduler("threads" if scheduler is None else scheduler)
+        if known and self._scheduler not in SCHEDULERS:
+            message = "workers is not used on a Dask cluster, which has its own; leave it out."
+            warnings.warn(message, stacklevel=4)
+        self._client: Any = None  # while it is started
 
     @property
     def shares_memory(self) -> bool:
@@ -65,7 +82,25 @@ class Engine:
 
             client = closing(Client(self._scheduler, set_as_default=False))
         with client as opened:
+            self._client = opened
             yield lambda function, tasks: _on_cluster(opened, function, tasks)
+
+    def compute(self, graph: Any, keys: list[Any], **_: Any) -> list[Any]:
+        """Compute some keys of a Dask graph at once, in threads or on the cluster."""
+        if self._client is not None:
+            return list(self._client.get(graph, keys))
+        from dask.threaded import get
+
+        return list(get(graph, keys, num_workers=self.workers))
+
+
+def _active_client() -> Any:
+    """Return the Dask client that is active in this process; None if there is none."""
+    distributed = sys.modules.get("distributed")
+    try:
+        return None if distributed is None else distributed.default_client()
+    except ValueError:
+        return None
 
 
 if TYPE_CHECKING:
@@ -156,7 +191,7 @@ def _in_pool(
 def _on_cluster(client: Any, function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[Any]:
     """Yield results of tasks as they finish; raise the first error."""
     calls = ((function, task) for task in tasks)
-    with closing(Cluster(client).outcomes(_in_worker, calls, lambda: False)) as outcomes:
+    with closing(Cluster(client).outcomes(_in_worker, calls, lambda: False, BATCH)) as outcomes:
         for _, found in outcomes:
             if isinstance(found, BaseException):
                 raise found
@@ -184,6 +219,7 @@ def _alone(function: Callable[..., Any], task: Task, stop: Callable[[], None] | 
 
 # ---- Tasks on a Dask cluster, several at once, which can be stopped
 
+BATCH = 500  # tasks that are sent to the scheduler at once
 POLL = 0.2  # seconds between calls of `stop`
 SOON = 15  # seconds to wait for an answer of the scheduler
 BEGUN = 10  # seconds to wait for its first worker
@@ -224,21 +260,31 @@ class Cluster:
         running: dict[Any, Task] = {}
         try:
             while (task or running) and not stop():
-                while task and len(running) < (most or AHEAD * max(1, self.threads())):
-                    running[self._submit(function, task)] = task
-                    task = next(waiting, None)
+                room = (most or AHEAD * max(1, self.threads())) - len(running)
+                full = 2 * room < (most or 0)  # many are sent at once
+                some = [task, *islice(waiting, room - 1)] if task and room > 0 and not full else []
+                running |= zip(self._submit(function, some), some, strict=True)
+                task = next(waiting, None) if some else task
                 for future in self._finished(list(running)):
                     yield running.pop(future), _outcome(future)
         finally:
             self._client.cancel(list(running), force=True) if running else None
 
-    def _submit(self, function: Callable[..., Any], task: Task) -> Any:
-        """Submit a task, pickled, because Dask searches arguments for tasks; return its future."""
+    def _submit(self, function: Callable[..., Any], tasks: Sequence[Task]) -> list[Any]:
+        """Submit tasks, pickled, because Dask searches arguments for tasks; return their futures.
+
+        The dashboard shows them by the name of what they call.
+        """
         from cloudpickle import dumps
 
-        packed = dumps((function, task))
+        if not tasks:
+            return []
+        packed = [dumps((function, task)) for task in tasks]
+        called = tasks[0][0] if function is _in_worker else function
+        keys = [f"{called.__name__.strip('_')}-{secrets.token_hex(8)}" for _ in tasks]
+        how: Any = {"pure": False, "retries": RETRIES, "batch_size": BATCH}
         with _reaching():
-            return self._client.submit(_call, packed, pure=False, retries=RETRIES)
+            return list(self._client.map(_call, packed, key=keys, **how))
 
     def _finished(self, futures: list[Any]) -> set[Any]:
         """Return the futures that are finished; none after a while."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
-from equilabel.arguments import check_flag
+from equilabel.arguments import check_callable, check_flag
+from equilabel.labeling import solve
 from equilabel.labeling.problem import make_problem
 from equilabel.measuring import check_periodic
 
@@ -19,7 +21,8 @@ from .checks import (
     pretend,
     stored_chunks,
 )
-from .engine import Engine
+from .engine import Engine, Progress
+from .outputs import is_in_memory
 from .results import Stages, Target, label_whole
 from .sources import is_array, open_source
 from .tasks import Setup
@@ -27,11 +30,16 @@ from .tasks import Setup
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from equilabel.array_types import HostArray
     from equilabel.devices import Device
+    from equilabel.labeling.problem import Problem
 
     from .checkpoints import Saved
-    from .engine import MapTasks, Progress
+    from .engine import MapTasks
     from .sources import Source
+
+
+SMALL = 2**24  # elements of an array in memory that is labeled as one block, on the CPU
 
 
 def label_chunked(
@@ -48,7 +56,7 @@ def label_chunked(
     stacked: bool = False,
     periodic: bool | Sequence[bool] = False,
     numbering: Literal["raster", "blocks"] = "raster",
-    scheduler: Any = "threads",
+    scheduler: Any = None,
     workers: int | None = None,
     resume: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
@@ -69,7 +77,8 @@ def label_chunked(
     chunks : int or sequence of int, optional
         Sides of the blocks that are labeled at once, for all axes or for each; -1 is the whole
         axis. Default: the chunks of a Dask array; the chunks of a Zarr or a TIFF, where small ones
-        are joined to blocks of about 16 million elements. Required for NumPy arrays.
+        are joined to blocks of about 16 million elements. Required for NumPy arrays, of which those
+        of up to 16 million elements are labeled as a whole on the CPU.
     out : path, or array of NumPy or Zarr, optional
         Where to write labels: the path of a new Zarr, which appears when it is complete; or an
         array of the shape of the image and of 32 or 64 bits, which is overwritten block by block. A
@@ -84,9 +93,11 @@ def label_chunked(
         image, as `label` does; or "blocks", that of the blocks that hold their first pixels. The
         latter takes memory only for components that touch the side of a block, but numbers depend
         on `chunks`.
-    scheduler : {"threads", "processes", "synchronous"}, address or distributed.Client
+    scheduler : {"threads", "processes", "synchronous"}, address or distributed.Client, optional
         Where tasks run: in threads of this process, in processes of this machine, or on a Dask
-        cluster, whose workers need the image and `out` under the same paths.
+        cluster, whose workers need the image and `out` under the same paths. Default: the Dask
+        client that is active, if there is one and neither the image nor `out` is in the memory of
+        this process; otherwise threads.
     workers : int, optional
         Threads or processes. Default: as many as there are cores.
     resume : bool
@@ -147,8 +158,9 @@ def label_chunked(
     rank = len(source.shape)
     by_blocks = check_numbering(numbering)
     around = check_periodic(periodic, rank, whole.stacked) if periodic is not False else ()
-    engine = Engine(scheduler, workers)
     into = out if is_array(out) else None
+    reachable = not (is_in_memory(label_image) or (into is not None and is_in_memory(into)))
+    engine = Engine(scheduler, workers, reachable=reachable)
     path = check_out(out, source, resume=resume) if into is None else None
     if 0 in source.shape or not rank:
         message = (
@@ -157,6 +169,10 @@ def label_chunked(
         )
         raise ValueError(message)
     sides = check_chunks(chunks, source)
+    small = source.kind == "numpy" and prod(source.shape) <= SMALL and out is None
+    if small and whole.device == "cpu" and engine.shares_memory and not by_blocks:
+        labels, num = _label_at_once(problem(label_image, periodic=periodic), progress)
+        return (labels, num) if return_num else labels
     if into is not None:
         check_array(into, source, sides, shared=engine.shares_memory, resume=resume)
     arguments = {
@@ -170,6 +186,7 @@ def label_chunked(
     }
 
     def prepare(saved: Saved, map_tasks: MapTasks, progress: Progress) -> tuple[Setup, Source]:
+        pixels = source.settled(engine, saved, progress, sides)
         setup = Setup(
             blocks=Blocks(source.shape, sides, whole.stacked, tuple(around)),
             problem=problem,
@@ -179,9 +196,20 @@ def label_chunked(
             by_blocks=by_blocks,
             turned=whole.numbered_by_columns,
         )
-        return setup, source
+        return setup, pixels
 
     pieces = check_shards(shards, source, sides, None)
     target = Target(path, stored_chunks(source, sides), resume, arguments, shards=pieces, into=into)
-    found = label_whole(Stages(prepare), source, target, engine, progress)
-    return (found.labels, found.num) if return_num else found.labels
+    made = label_whole(Stages(prepare), source, target, engine, progress)
+    return (made.labels, made.num) if return_num else made.labels
+
+
+def _label_at_once(
+    problem: Problem, report: Callable[[str, int, int], None] | None
+) -> tuple[HostArray, int]:
+    """Label an array in memory as one block; return its labels, and how many there are."""
+    progress = Progress(check_callable("progress", report))
+    progress.notify("label", 0, 1)
+    labels, count, *_ = solve(problem, counted=True)
+    progress.notify("label", 1, 1)
+    return labels, count

@@ -150,9 +150,9 @@ Output = ArrayOutput | ZarrOutput
 
 
 def is_in_memory(array: Any) -> bool:
-    """Return whether an array is a NumPy array, or a Zarr array in a memory store."""
+    """Return whether an image is a NumPy array, or a Zarr array in a memory store."""
     store = getattr(array, "store", None)
-    return store is None or type(store).__name__ == "MemoryStore"
+    return isinstance(array, np.ndarray) or type(store).__name__ == "MemoryStore"
 
 
 @lru_cache(16)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
@@ -53,6 +53,7 @@ from .masks import (
     problem_of_mask,
 )
 from .ome_labels import ome_labels
+from .outputs import is_in_memory
 from .results import Found, Stages, Target, label_whole
 from .sources import open_source
 from .tables import Counted, Selection
@@ -103,6 +104,7 @@ class Segmenting:
     selection: Selection
     counted: Counted
     by_blocks: bool
+    engine: Engine
 
     @property
     def stages(self) -> Stages:
@@ -133,6 +135,14 @@ class Segmenting:
         self, saved: Saved, map_tasks: MapTasks, progress: Progress
     ) -> tuple[Setup, Readable]:
         """Find the threshold, and return the setup and the pixels to label."""
+        how = (self.engine, saved, progress, self.blocks.sides)
+        settled = self.source.settled(*how, spread=bool(self.cleaning.block))
+        return replace(self, source=settled).prepare_settled(saved, map_tasks, progress)
+
+    def prepare_settled(
+        self, saved: Saved, map_tasks: MapTasks, progress: Progress
+    ) -> tuple[Setup, Readable]:
+        """Do the same for an image that may be read block by block."""
         source: Readable = self.source
         level, mask = self._foreground(saved, map_tasks, progress)
         if mask is None:
@@ -257,7 +267,7 @@ def segment_chunked(
     numbering: Literal["raster", "blocks"] = "raster",
     method: str = "auto",
     device: Device = "auto",
-    scheduler: Any = "threads",
+    scheduler: Any = None,
     workers: int | None = None,
     resume: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
@@ -377,6 +387,7 @@ def segment_chunked(
     how = {"connectivity": connectivity, "stacked": first, "method": method, "device": device}
     problem = problem_of_gray(pretend(source), level=Level(0.0, False), dark=bool(dark), **how)
     path = check_out(out, base, resume=resume)
+    engine = Engine(scheduler, workers, reachable=not is_in_memory(image))
     work = Segmenting(
         threshold=level,
         how=how,
@@ -387,11 +398,12 @@ def segment_chunked(
         selection=selection,
         counted=counted,
         by_blocks=check_numbering(numbering),
+        engine=engine,
     )
     described = ome_labels(picked, source.shape, path)
     pieces, stored = check_shards(shards, source, sides, described), stored_chunks(source, sides)
     target = Target(path, stored, resume, work.arguments, described, pieces)
-    made = label_whole(work.stages, source, target, Engine(scheduler, workers), progress)
+    made = label_whole(work.stages, source, target, engine, progress)
     used = made.found.attributes["threshold"]  # a list if it was read from JSON
     return Segmentation(
         labels=made.labels,

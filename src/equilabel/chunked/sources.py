@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from functools import cached_property, lru_cache, partial
-from itertools import pairwise
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -16,12 +15,16 @@ from equilabel.storage.ome_zarr import find_image, open_zarr, undecoded
 
 from .blocks import Blocks
 from .checkpoints import checksum, new_token
+from .dask_arrays import DaskSource
 from .zarr_parts import read_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from equilabel.array_types import HostArray
+
+    from .checkpoints import Saved
+    from .engine import Engine, Progress
 
     Slices = tuple[slice, ...]
 
@@ -66,6 +69,17 @@ class Source(Readable, Protocol):
     def identity(self) -> dict[str, Any]:
         """Return a description that changes with the image, as far as known without reading it."""
 
+    def settled(
+        self,
+        engine: Engine,
+        saved: Saved,
+        progress: Progress,
+        sides: tuple[int, ...],
+        *,
+        spread: bool = False,
+    ) -> Source:
+        """Return a source that is read block by block, when the run has begun."""
+
 
 class MemorySource:
     """A NumPy array."""
@@ -83,6 +97,10 @@ class MemorySource:
         """Return whether an array may share memory with it."""
         return bool(np.may_share_memory(self._array, array))
 
+    def settled(self, *_: Any, **__: Any) -> MemorySource:
+        """Return this source."""
+        return self
+
     def identity(self) -> dict[str, Any]:
         """Return a checksum of all pixels."""
         return {"checksum": checksum(self._array)}
@@ -96,7 +114,7 @@ def open_source(image: Any) -> Source:
         return _open_path(given)
     room = type(image).__module__.partition(".")[0]
     if room == "dask" and hasattr(image, "__dask_graph__") and hasattr(image, "chunks"):
-        return DaskSource(_known(image))
+        return DaskSource.of(image)
     if isinstance(image, np.ndarray):
         return MemorySource(image)
     if is_array(image):
@@ -124,73 +142,6 @@ def _open_path(path: Path) -> ZarrSource:
     return ZarrSource(where, "path")
 
 
-def _known(array: Any) -> Any:
-    """Return a Dask array; raise ValueError if the sizes of its chunks are unknown."""
-    if any(np.isnan(side) for sides in array.chunks for side in sides):
-        message = (
-            "label_image must have chunks of known sizes; got unknown ones. "
-            "Call `.compute_chunk_sizes()` on it first."
-        )
-        raise ValueError(message)
-    return array
-
-
-class DaskSource:
-    """A Dask array of which each block is computed separately, when it is needed."""
-
-    kind = "dask"
-
-    def __init__(self, array: Any) -> None:
-        self.array, self.shape, self.dtype = array, array.shape, array.dtype
-
-    @property
-    def stored(self) -> tuple[int, ...]:
-        """Sides of the largest chunk."""
-        return tuple(max(sides) for sides in self.array.chunks)
-
-    @cached_property
-    def _graph(self) -> dict[Any, Any]:
-        """All tasks, fused once for all blocks."""
-        from dask.array.optimization import optimize
-        from dask.core import flatten
-
-        array = self.array
-        return dict(optimize(array.__dask_graph__(), list(flatten(array.__dask_keys__()))))
-
-    @cached_property
-    def _starts(self) -> list[dict[tuple[int, int], int]]:
-        """For each axis, the number of each chunk by its begin and end."""
-        found = []
-        for sides in self.array.chunks:
-            ends = np.cumsum((0, *sides)).tolist()
-            found.append({(a, b): i for i, (a, b) in enumerate(pairwise(ends))})
-        return found
-
-    def loader(self, part: Slices) -> Callable[[], HostArray]:
-        """Return the tasks of a part, which is one chunk in most cases."""
-        from dask.optimization import cull
-
-        pairs = zip(self._starts, part, strict=True)
-        place = [starts.get((one.start, one.stop)) for starts, one in pairs]
-        if None not in place:
-            key = (self.array.name, *place)
-            return partial(_compute, cull(self._graph, [key])[0], key)
-        some = self.array[part]
-        source = DaskSource(some.rechunk(some.shape))
-        return partial(_compute, source._graph, (source.array.name, *(0,) * some.ndim))
-
-    def identity(self) -> dict[str, Any]:
-        """Return the name of the array, which Dask derives from its input."""
-        return {"name": self.array.name}
-
-
-def _compute(graph: Any, key: Any) -> HostArray:
-    """Compute a part of a Dask array in this thread."""
-    from dask.local import get_sync
-
-    return np.asarray(get_sync(graph, key))
-
-
 class ZarrSource:
     """A Zarr array, which may be a view of a TIFF."""
 
@@ -207,6 +158,10 @@ class ZarrSource:
     def loader(self, part: Slices) -> Callable[[], HostArray]:
         """Return a loader of a part for any process."""
         return partial(_read, self._open, part)
+
+    def settled(self, *_: Any, **__: Any) -> ZarrSource:
+        """Return this source."""
+        return self
 
     def identity(self) -> dict[str, Any]:
         """Return the metadata of the array, and a hash of names, sizes and times of its files.

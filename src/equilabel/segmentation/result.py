@@ -30,10 +30,11 @@ class _Table:
 
         if found is None:  # read from the class: the field has no default
             raise AttributeError(GIVEN)
-        table = vars(found)[GIVEN]
+        table: Any = vars(found)[GIVEN]
         if not hasattr(table, "columns"):  # a DataFrame of Dask stays lazy
             vars(found)[GIVEN] = table = pd.DataFrame(_checked(table))
-        return table
+        whole: pd.DataFrame = table
+        return whole
 
     def __set__(self, found: Segmentation, value: pd.DataFrame | dict[str, HostArray]) -> None:
         vars(found)[GIVEN] = value

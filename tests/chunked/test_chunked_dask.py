@@ -1,0 +1,121 @@
+"""Lazy images of Dask: what all blocks need is computed once; tasks on the client of the caller."""
+
+import sys
+import threading
+from collections import Counter
+
+import dask.array as da
+import numpy as np
+import pytest
+from scipy.ndimage import uniform_filter
+
+from equilabel import label, label_chunked, segment, segment_chunked
+from equilabel.chunked.engine import Engine
+
+IMAGE = np.random.default_rng(0).random((32, 32, 32))
+LOADS: Counter = Counter()
+LOCK = threading.Lock()
+
+
+def load(block_info=None):
+    place = block_info[None]["array-location"]
+    with LOCK:
+        LOADS[tuple(map(tuple, place))] += 1
+    return IMAGE[tuple(slice(*ends) for ends in place)]
+
+
+def lazy_image():
+    chunks = da.core.normalize_chunks((8,) * 3, IMAGE.shape)
+    return da.map_blocks(load, chunks=chunks, dtype=float, meta=np.empty((0,) * 3))
+
+
+def above_the_scatter(image):
+    rest = image - image.mean()
+    return rest > rest.std()
+
+
+def smoothed(image):
+    return image.map_overlap(uniform_filter, depth=2, boundary="reflect", size=5) > 0.5
+
+
+MADE = {
+    "compared": (lambda image: image > 0.7, 2),
+    "mean": (lambda image: image > image.mean(), 3),
+    "mean and scatter": (above_the_scatter, 4),
+    "a mean for each column": (lambda image: image > image.mean(axis=0, keepdims=True), 3),
+    "percentile": (lambda image: image > da.percentile(image.ravel(), [60])[0], 3),
+    "neighbors": (smoothed, 1),
+    "other chunks": (lambda image: (image > 0.7).rechunk((32, 16, 7)), 1),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_each_chunk_is_loaded_once_for_each_reading(name, tmp_path):
+    make, times = MADE[name]
+    lazy = make(lazy_image())
+    expected = label(lazy.compute(scheduler="synchronous"))
+    LOADS.clear()
+    np.testing.assert_array_equal(label_chunked(lazy), expected)
+    assert sum(LOADS.values()) <= 1.3 * times * 4**3
+
+
+def test_smoothing_and_a_threshold_load_each_chunk_once(tmp_path):
+    LOADS.clear()
+    found = segment_chunked(lazy_image(), sigma=1, threshold="otsu", min_size=3)
+    expected = segment(IMAGE, sigma=1, threshold="otsu", min_size=3)
+    np.testing.assert_array_equal(found.labels, expected.labels)
+    assert sum(LOADS.values()) == 4**3
+
+
+def test_what_was_stored_is_not_computed_again_when_a_run_goes_on(tmp_path):
+    lazy, out = smoothed(lazy_image()), tmp_path / "labels.zarr"
+
+    def stop(stage, done, total):
+        if (stage, done) == ("write", 9):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        label_chunked(lazy, out=out, progress=stop)
+    LOADS.clear()
+    found = label_chunked(lazy, out=out, resume=True)
+    assert not LOADS
+    np.testing.assert_array_equal(found, label(lazy.compute(scheduler="synchronous")))
+
+
+def test_a_small_array_in_memory_is_labeled_as_a_whole(monkeypatch):
+    monkeypatch.setattr(sys.modules["equilabel.chunked.label"], "SMALL", 2**24)
+    told = []
+    image = IMAGE > 0.7
+    for options in ({}, {"periodic": True, "connectivity": 1}, {"background": 1}):
+        found, num = label_chunked(
+            image, chunks=8, return_num=True, progress=lambda *now: told.append(now), **options
+        )
+        expected = label(image, return_num=True, **options)
+        np.testing.assert_array_equal(found, expected[0])
+        assert num == expected[1]
+    assert told == [("label", 0, 1), ("label", 1, 1)] * 3
+    with pytest.raises(TypeError, match="progress must be"):
+        label_chunked(image, chunks=8, progress=1)
+
+
+@pytest.mark.long
+def test_the_active_client_is_used_and_shows_the_names_of_tasks(tmp_path):
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        lazy = da.from_array(IMAGE, chunks=8)
+        lazy = lazy > lazy.mean()
+        np.testing.assert_array_equal(label_chunked(lazy), label(IMAGE.mean() < IMAGE))
+        names = set(cluster.scheduler.task_prefixes)
+        assert {"label_group", "compare_group", "write_group"} <= names
+        with pytest.warns(UserWarning, match="active Dask client is not used"):
+            label_chunked(IMAGE > 0.5, chunks=16)
+        with pytest.warns(UserWarning, match="workers is not used on a Dask cluster"):
+            Engine(client, 3)
+        done = cluster.scheduler.task_prefixes["label_group"].state_counts
+        label_chunked(lazy, scheduler="threads")
+        assert cluster.scheduler.task_prefixes["label_group"].state_counts == done
+    assert Engine(None).shares_memory
