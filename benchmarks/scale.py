@@ -99,7 +99,6 @@ def run_chunked(image: str, out: str, chunk: int | None, scheduler: str) -> dict
     import zarr
 
     from equilabel import label_chunked
-    from equilabel.chunked import merging
 
     for share in (0.0005, 0.03):  # few labels, and more than 16 bits hold: compiles or loads
         with tempfile.TemporaryDirectory(dir=Path(out).parent) as folder:
@@ -115,7 +114,7 @@ def run_chunked(image: str, out: str, chunk: int | None, scheduler: str) -> dict
         begun.setdefault(stage, time.perf_counter())
         if stage == "write" and not done:
             folder = Path(out).with_name(f".{Path(out).name}.unfinished")
-            stored = sum(one.stat().st_size for one in folder.glob("faces-*"))
+            stored = sum(one.stat().st_size for one in folder.glob("label-*"))
 
     start, cpu = time.perf_counter(), time.process_time()
     _, count = label_chunked(
@@ -130,11 +129,75 @@ def run_chunked(image: str, out: str, chunk: int | None, scheduler: str) -> dict
         "peak_mb": peak(),
         "before_mb": before,
         "labels": count,
-        "faces_bytes": stored,
+        "state_bytes": stored,
         "image_bytes": bytes_of(Path(image)),
         "labels_bytes": bytes_of(Path(out)),
-        "cached_faces_bytes": merging.CACHED,
     }
+
+
+def run_objects(side: int, chunk: int, folder: str, numbering: str) -> dict[str, float]:
+    """Measure the objects of noise, in small blocks; the figures are those of the caller.
+
+    One other process labels, counts and writes; that of the caller merges, numbers and collects.
+    """
+    import pandas as pd
+    import zarr
+
+    from equilabel import segment_chunked
+
+    image, out = Path(folder, f"noise-{side}.zarr"), Path(folder, f"labels-{side}-{numbering}.zarr")
+    if not image.exists():
+        array = zarr.create_array(image, shape=(side,) * 3, chunks=(chunk,) * 3, dtype="u1")
+        for layer in range(0, side, chunk):
+            pixels = np.random.default_rng(layer).random((chunk, side, side), np.float32) < 0.1
+            array[layer : layer + chunk] = pixels
+    begun: dict[str, float] = {}
+
+    def progress(stage: str, done: int, total: int) -> None:
+        begun.setdefault(stage, time.perf_counter())
+        if done % 1000 == 0:
+            print(stage, done, total, round(peak()), file=sys.stderr, flush=True)
+
+    with tempfile.TemporaryDirectory(dir=folder) as small:  # compiles or loads
+        segment_chunked(
+            np.eye(40), 0.5, chunks=16, out=Path(small, "a"), scheduler="processes", workers=1
+        )
+    before, start, cpu = peak(), time.perf_counter(), time.process_time()
+    found = segment_chunked(
+        image,
+        0.5,
+        connectivity=1,
+        chunks=chunk,
+        out=out,
+        numbering=numbering,
+        scheduler="processes",
+        workers=1,
+        progress=progress,
+    )
+    end = time.perf_counter()
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    lazy = not isinstance(found.table, pd.DataFrame)
+    times = [*begun.values(), end]
+    row = {
+        "side": side,
+        "chunk": chunk,
+        "numbering": numbering,
+        "objects": found.num,
+        "seconds": end - start,
+        **{f"{stage}_seconds": b - a for stage, a, b in zip(begun, times, times[1:], strict=False)},
+        "caller_cpu_seconds": time.process_time() - cpu,
+        "worker_cpu_seconds": usage.ru_utime + usage.ru_stime,
+        "before_mb": before,
+        "peak_mb": peak(),
+        "lazy": lazy,
+        "table_bytes": bytes_of(out / "table.parquet"),
+        "table_files": len(list((out / "table.parquet").glob("*"))),
+        "area_total": float(found.table["area" if "area" in found.table else "volume"].sum())
+        if not lazy
+        else float(found.table[list(found.table.columns)[1]].sum().compute()),
+    }
+    shutil.rmtree(out)
+    return row
 
 
 def run_label(image: str) -> dict[str, float]:
