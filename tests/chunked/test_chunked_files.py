@@ -81,15 +81,14 @@ def test_a_run_does_not_go_on_with_an_image_in_memory_that_has_changed(tmp_path)
         label_chunked(image, out=tmp_path / "out.zarr", resume=True)
 
 
-@pytest.mark.parametrize("address", ["s3://bucket/a.zarr", "https://host/a.zarr", "file:///a.zarr"])
-@pytest.mark.parametrize("kind", [str, Path])
-def test_a_url_is_refused_where_a_path_belongs(address, kind, tmp_path, monkeypatch):
+@pytest.mark.parametrize("address", ["s3://bucket/a.zarr", "https://host/a.zarr"])
+def test_a_url_that_has_become_a_path_is_refused(address, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for work in (label_chunked, lambda *image, **more: segment_chunked(*image, **more, axes="ZYX")):
         with pytest.raises(ValueError, match=r"out must be a path on this machine, not a URL; got"):
-            work(NOISE.astype(np.uint8), chunks=8, out=kind(address))
+            work(NOISE.astype(np.uint8), chunks=8, out=Path(address))
         with pytest.raises(ValueError, match="label_image must be a path on this machine"):
-            work(kind(address), out="labels.zarr")
+            work(Path(address), out="labels.zarr")
     assert not list(tmp_path.iterdir())
 
 

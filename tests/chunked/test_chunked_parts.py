@@ -162,11 +162,11 @@ def test_damaged_records_are_noticed(tmp_path):
     data[20] ^= 1
     with pytest.raises(DamagedFileError, match="resume=True"):
         unpack(bytes(data))
-    saved = Checkpoints(str(tmp_path), "a", 2)
+    saved = Checkpoints(tmp_path, "a", 2)
     saved.save("label", 0, {"0": [np.arange(3)], "1": [np.arange(9)]})
     path = tmp_path / "label-0"
     whole = path.read_bytes()
-    fresh = Checkpoints(str(tmp_path), "b", 2)
+    fresh = Checkpoints(tmp_path, "b", 2)
     assert fresh.has("label", 0)
     assert not fresh.has("label", 1)
     assert fresh.names("label", 0) == ["0", "1"]

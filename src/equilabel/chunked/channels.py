@@ -12,7 +12,9 @@ from equilabel.arguments import check_flag, check_text, normalize_bools, shown
 from equilabel.segmentation.binarization import comparable
 from equilabel.segmentation.checks import check_channel
 from equilabel.segmentation.filters import NARROWEST, gaussian, subtract_background
+from equilabel.storage.files import is_remote
 from equilabel.storage.ome_zarr import ZarrImage, find_image
+from equilabel.storage.remote import locate
 
 from .sources import Gray
 
@@ -85,7 +87,9 @@ def pick_axes(
 
 def _describe(image: Any, rank: int) -> ZarrImage | None:
     """Return the description of an OME-Zarr; None for other images."""
-    if not isinstance(image, (str, Path)) or not Path(image).is_dir():
+    if isinstance(image, str) or is_remote(image):
+        image = locate("image", image)
+    if not (is_remote(image) or (isinstance(image, Path) and image.is_dir())):
         return None
     described = find_image(image)
     return described if len(described.axes) == rank else None

@@ -12,14 +12,16 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from io import BytesIO
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from equilabel.storage.files import folder_for, is_folder, locked_file, replacing
+from equilabel.storage.files import folder_for, is_folder, is_remote, locked_file, replacing
+from equilabel.storage.remote import Lease, read_range, remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"equilabel-2\n"
 DIGEST = 16  # bytes
+HEAD = 2**15  # bytes of a file that are read first
 MOST = 2**29  # elements of a group of blocks, if it has more than one
 CACHED = 2**26  # bytes of arrays that a process keeps after it has read or stored them
 
@@ -262,8 +265,8 @@ class Checkpoints(Saved):
 
     lasting = True
 
-    def __init__(self, folder: str, token: str, together: int = 1) -> None:
-        """Take a folder that exists, on a disk that all workers can read.
+    def __init__(self, folder: Any, token: str, together: int = 1) -> None:
+        """Take a folder that exists, on a disk or in a store that all workers can read.
 
         `token` is that of this run: what processes keep in memory must not be of an earlier one.
         """
@@ -273,8 +276,8 @@ class Checkpoints(Saved):
     def __reduce__(self) -> Any:
         return Checkpoints, (self.folder, self.token, self.together)
 
-    def _path(self, stage: str, group: int) -> Path:
-        return Path(self.folder, f"{stage}-{group}")
+    def _path(self, stage: str, group: int) -> Any:
+        return self.folder / f"{stage}-{group}"
 
     def save(self, stage: str, group: int, records: Mapping[str, Arrays]) -> None:
         """Write the file of a group, which is renamed when it is complete.
@@ -307,24 +310,23 @@ class Checkpoints(Saved):
     def _read(self, stage: str, group: int, name: str) -> Arrays:
         return unpack(self._index(self._path(stage, group), name)[2])
 
-    def _index(self, path: Path, name: str | None = None) -> tuple[list[str], Any, bytes]:
+    def _index(self, path: Any, name: str | None = None) -> tuple[list[str], Any, bytes]:
         """Read the names of the records of a file, where they begin, and one, none ("") or all."""
         start = len(MAGIC) + 8
         try:
-            with path.open("rb") as file:
-                head = file.read(start)
-                size = int.from_bytes(head[-8:], "little")
-                if head[:-8] != MAGIC or size > path.stat().st_size:
-                    raise _damaged(path.name)
-                text, ends = unpack(file.read(size))
-                names = text.tobytes().decode().split("\n")
-                if name is None:
-                    return names, ends, file.read()
-                if not name:
-                    return names, ends, b""
-                place = names.index(name)
-                file.seek(start + size + ends[place])
-                return names, ends, file.read(ends[place + 1] - ends[place])
+            head = read_range(path, 0, HEAD)
+            size = int.from_bytes(head[len(MAGIC) : start], "little")
+            if head[: len(MAGIC)] != MAGIC:
+                raise _damaged(path.name)
+            if start + size > len(head):
+                head = read_range(path, 0, min(start + size, path.stat().st_size))
+            text, ends = unpack(head[start : start + size])
+            names = text.tobytes().decode().split("\n")
+            places = (0, len(names)) if name is None else (0, 0)
+            if name:
+                places = (names.index(name), names.index(name) + 1)
+            first, last = (int(ends[place]) + start + size for place in places)
+            return names, ends, read_range(path, first, last) if last > first else b""
         except DamagedFileError:
             raise
         except (OSError, ValueError) as error:
@@ -333,16 +335,18 @@ class Checkpoints(Saved):
     def save_numbers(self, numbers: Numbers) -> None:
         """Store the labels of all components."""
         for name, array in numbers._asdict().items():
-            np.save(Path(self.folder, f"{name}.npy"), array)
+            with replacing(self.folder / f"{name}.npy", flush=False) as file, file.open("wb") as to:
+                np.save(to, array)
 
     def _numbers(self, block: int) -> tuple[HostArray, int | None]:
-        labels, offsets, others = _open_numbers(self.folder, self.token)
-        some = np.array(labels[offsets[block] : offsets[block + 1]])
+        dtype, begin, offsets, others = _open_numbers(self.folder, self.token)
+        span = (begin + int(offsets[one]) * dtype.itemsize for one in (block, block + 1))
+        some = np.frombuffer(read_range(self.folder / "labels.npy", *span), dtype)
         return some, int(others[block]) if others.size else None
 
-    def note(self, name: str) -> Path:
+    def note(self, name: str) -> Any:
         """Return the path of a result that is found before blocks are labeled."""
-        return Path(self.folder, name)
+        return self.folder / name
 
     def forget(self) -> None:
         """Forget what is kept in memory of what is stored."""
@@ -360,16 +364,21 @@ def blocks_together(shape: Sequence[int], sides: Sequence[int]) -> int:
 
 
 @lru_cache(4)
-def _cache_of(folder: str, token: str) -> Cache:
+def _cache_of(folder: Any, token: str) -> Cache:
     """Return what this process keeps of a folder."""
     return Cache()
 
 
 @lru_cache(4)
-def _open_numbers(folder: str, token: str) -> Numbers:
-    """Memory-map the labels of all components, and read where those of each block begin."""
-    files = (Path(folder, f"{name}.npy") for name in Numbers._fields)
-    return Numbers(np.load(next(files), mmap_mode="r"), *map(np.load, files))
+def _open_numbers(folder: Any, token: str) -> tuple[np.dtype[Any], int, HostArray, HostArray]:
+    """Return type and first byte of the labels of all components, `offsets` and `others`."""
+    from numpy.lib.format import read_array_header_1_0, read_magic
+
+    head = BytesIO(read_range(folder / "labels.npy", 0, HEAD))
+    read_magic(head)
+    dtype = read_array_header_1_0(head)[2]
+    known = ((folder / f"{name}.npy").read_bytes() for name in ("offsets", "others"))
+    return dtype, head.tell(), *(np.load(BytesIO(data)) for data in known)
 
 
 class MemoryCheckpoints(Saved):
@@ -420,7 +429,7 @@ def temporary() -> Iterator[Path]:
 
 
 @contextmanager
-def unfinished(out: Path, manifest: Mapping[str, Any], *, resume: bool) -> Iterator[Path]:
+def unfinished(out: Any, manifest: Mapping[str, Any], *, resume: bool) -> Iterator[Any]:
     """Make or find the folder of a run, and lock it; it is removed when the run is complete.
 
     `manifest` holds image, arguments and versions as JSON; to resume a run, it must be the same.
@@ -428,16 +437,11 @@ def unfinished(out: Path, manifest: Mapping[str, Any], *, resume: bool) -> Itera
     has another manifest, and OSError if the folder cannot be written.
     """
     folder = folder_for(out)
-    descriptor = locked_file(folder, LOCK)
-    if descriptor is None:
-        message = (
-            f"out must be made by one run at a time; got {str(out)!r}, which another run makes "
-            "now. Wait until it ends, or choose another path."
-        )
-        raise RuntimeError(message)
-    try:
-        known = read_object(folder / MANIFEST) if resume else None
-        if known is None:
+    with _locked(folder, out):
+        known = read_object(folder / MANIFEST)
+        if known is None or not resume:
+            if known is not None and is_remote(out):
+                remove_tree(out)  # chunks of an earlier run, which are no Zarr
             _clear(folder)
             with replacing(folder / MANIFEST) as file:
                 file.write_text(json.dumps(manifest, indent=1, sort_keys=True), "utf-8")
@@ -445,15 +449,34 @@ def unfinished(out: Path, manifest: Mapping[str, Any], *, resume: bool) -> Itera
             check_manifest(known, manifest, str(out))
         yield folder
         _clear(folder)
-        if os.name != "nt":  # Windows cannot remove open files
-            shutil.rmtree(folder, ignore_errors=True)
+    remove_tree(folder)
+
+
+@contextmanager
+def _locked(folder: Any, out: Any) -> Iterator[None]:
+    """Lock the folder of a run; raise RuntimeError if another run has locked it."""
+    lease = Lease(folder / LOCK) if is_remote(folder) else None
+    descriptor = locked_file(folder, LOCK) if lease is None else None
+    if descriptor is None and not (lease is not None and lease.take()):
+        message = (
+            f"out must be made by one run at a time; got {str(out)!r}, which another run makes "
+            "now. Wait until it ends, or choose another path."
+        )
+        raise RuntimeError(message)
+    done = False
+    try:
+        yield
+        done = True
     finally:
-        os.close(descriptor)
-    if os.name == "nt":
-        shutil.rmtree(folder, ignore_errors=True)
+        if lease is not None:
+            lease.release()
+        else:
+            if done and os.name != "nt":  # Windows cannot remove open files
+                remove_tree(folder)
+            os.close(cast("int", descriptor))
 
 
-def read_object(file: Path) -> dict[str, Any] | None:
+def read_object(file: Any) -> dict[str, Any] | None:
     """Read a JSON object; None if the file is missing or damaged."""
     try:
         found = json.loads(file.read_text("utf-8")) if file.is_file() else None
@@ -476,10 +499,16 @@ def check_manifest(known: Mapping[str, Any], manifest: Mapping[str, Any], out: s
         raise OtherRunError(message)
 
 
-def _clear(folder: Path) -> None:
+def _clear(folder: Any) -> None:
     """Remove everything except the lock; the manifest first, so that remains are not used."""
     with suppress(FileNotFoundError):
         (folder / MANIFEST).unlink()
+    if is_remote(folder):
+        lock = str(folder / LOCK).rpartition("://")[2].strip("/")
+        names = [one for one in folder.fs.find(folder.path) if one.strip("/") != lock]
+        if names:
+            folder.fs.rm(names)
+        return
     for leftover in folder.iterdir():
         if leftover.name == LOCK:
             continue

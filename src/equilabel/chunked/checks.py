@@ -11,21 +11,20 @@ import numpy as np
 from equilabel.arguments import (
     check_flag,
     check_names,
-    check_path,
     check_sequence,
     check_whole,
     shown,
 )
 from equilabel.measuring.properties import PROPERTIES, resolve_names
 from equilabel.segmentation.filters import as_pixels
-from equilabel.storage.files import refuse_url
+from equilabel.storage.files import is_remote
+from equilabel.storage.remote import locate
 
 from .blocks import large_sides
 from .sources import MemorySource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from equilabel.array_types import HostArray
 
@@ -112,7 +111,7 @@ def check_shards(
     return tuple(whole)
 
 
-def check_out(out: Any, source: Source, *, resume: bool) -> Path | None:
+def check_out(out: Any, source: Source, *, resume: bool) -> Any:
     """Return the path for labels; raise TypeError or ValueError if it is missing or not allowed."""
     if out is None:
         if source.kind in ("zarr", "path"):
@@ -125,9 +124,8 @@ def check_out(out: Any, source: Source, *, resume: bool) -> Path | None:
             message = "resume needs out, the path of the labels that were begun; got out=None."
             raise ValueError(message)
         return None
-    path = check_path("out", out)
-    refuse_url("out", out)
-    return path.absolute()
+    path = locate("out", out, writes=True)
+    return path if is_remote(path) else path.absolute()
 
 
 def check_array(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from equilabel.labeling import problem_of
 from equilabel.segmentation.binarization import compare_locally, compare_with, from_mask
 from equilabel.segmentation.morphology import close_mask, open_mask
+from equilabel.storage.remote import make_folder
 
 from .channels import expand
 from .checkpoints import Checkpoints, MemoryCheckpoints
@@ -252,11 +252,11 @@ class Masks:
         blocks, saved = self._blocks, self._saved
         if not isinstance(saved, Checkpoints):
             return MemoryCheckpoints(), ArrayOutput(np.empty(blocks.shape, np.bool_))
-        folder = Path(saved.folder, name)
-        folder.mkdir(exist_ok=True)
+        folder = saved.folder / name
+        make_folder(folder)
         create_zarr(folder / "mask", blocks.shape, blocks.sides, np.dtype(np.bool_))
         output = ZarrOutput.at(folder / "mask", saved.token)
-        return Checkpoints(str(folder), saved.token, saved.together), output
+        return Checkpoints(folder, saved.token, saved.together), output
 
     def _named(self, name: str) -> Progress:
         """Return the progress of a stage, whose name is added to those of its parts."""

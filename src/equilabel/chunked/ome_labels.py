@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from equilabel.measuring import check_spacing
 from equilabel.storage.files import flush_new
 from equilabel.storage.metadata import positive, spelled
 from equilabel.storage.ome_zarr import find_image, is_zarr, open_zarr, read_json, write_json
@@ -16,7 +17,7 @@ from equilabel.storage.ome_zarr import find_image, is_zarr, open_zarr, read_json
 from .blocks import Blocks, large_sides
 from .checkpoints import new_token
 from .engine import Engine, Progress
-from .outputs import ZarrOutput, create_zarr
+from .outputs import ZarrOutput, chunks_of, create_zarr
 from .zarr_parts import read_part
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def ome_labels(picked: Picked, shape: tuple[int, ...], out: Path | None) -> OmeL
     ome = picked.ome
     if ome is None or out is None:
         return None
-    distances = picked.spacing or (1.0,) * picked.rank
+    distances = check_spacing(picked.spacing, picked.rank)
     seconds = ome.interval if picked.axes.startswith("T") else None
     spacing = (*(seconds or 1.0,) * picked.stacked, *distances)
     unit = UNITS.get(spelled(picked.unit or ""), "")
@@ -138,7 +139,12 @@ def _halved(labels: OmeLabels, shape: tuple[int, ...]) -> list[Resolution]:
 
 
 def shrink(
-    folder: Path, labels: OmeLabels, full: ZarrOutput, map_tasks: MapTasks, progress: Progress
+    folder: Any,
+    labels: OmeLabels,
+    full: ZarrOutput,
+    map_tasks: MapTasks,
+    progress: Progress,
+    out: Any = None,
 ) -> Sequence[Resolution]:
     """Write lower resolutions of labels, and return all; the full one is in `folder`, named 0."""
     array = full.array
@@ -147,7 +153,10 @@ def shrink(
         chunks = tuple(map(min, array.chunks, below.shape))
         path = folder / str(number)
         create_zarr(path, below.shape, chunks, full.dtype, **labels.form, fresh=True)
-        upper, lower = (ZarrOutput.at(folder / str(k), new_token()) for k in (number - 1, number))
+        upper, lower = (
+            ZarrOutput.at(folder / str(k), new_token(), chunks_of(folder / str(k), folder, out))
+            for k in (number - 1, number)
+        )
         blocks = Blocks(below.shape, large_sides(below.shape, chunks, PIECE))
         tasks = ((upper, lower, above, below, part) for part in blocks.parts())
         for _ in progress.over("shrink", 0, blocks.number, map_tasks(shrink_block, tasks)):

@@ -14,7 +14,8 @@ import numpy as np
 
 from equilabel.devices import LANES, current_event, index_of, is_on_cuda, room_on_gpus
 from equilabel.domains import grid
-from equilabel.storage.files import flush_file, flush_folder
+from equilabel.storage.files import flush_file, flush_folder, is_remote
+from equilabel.storage.remote import zarr_store
 
 from .zarr_parts import read_part, write_part
 
@@ -92,9 +93,13 @@ class ZarrOutput:
     open: Callable[[], Any]
 
     @classmethod
-    def at(cls, path: Path, token: str) -> ZarrOutput:
-        """Return an array at a path; `token` is that of a run, which opens it again."""
-        return cls(partial(_open, str(path), token))
+    def at(cls, path: Any, token: str, chunks: Any = None) -> ZarrOutput:
+        """Return an array at a path; `token` is that of a run, which opens it again.
+
+        Its chunks are at another path if there is one, where they are no array before it is
+        described there.
+        """
+        return cls(partial(_open, path, token, chunks))
 
     @property
     def array(self) -> Any:
@@ -127,7 +132,7 @@ class ZarrOutput:
         """Flush the files of some blocks to the disk, if it has files."""
         array = self.array
         root = getattr(array.store, "root", None)
-        if root is None:
+        if root is None:  # in memory, or in a store that says when it has taken a chunk
             return
         sides = getattr(array, "shards", None) or array.chunks
         files = [
@@ -156,17 +161,42 @@ def is_in_memory(array: Any) -> bool:
 
 
 @lru_cache(16)
-def _open(path: str, token: str) -> Any:
+def _open(path: Any, token: str, chunks: Any) -> Any:
     """Open an array for writing."""
     import zarr
+    from zarr.core.array import AsyncArray
+    from zarr.storage import StorePath
 
     # The argument of the same name is used for new arrays only.
     with _opening, zarr.config.set({"array.write_empty_chunks": True}):
-        return zarr.open_array(path, mode="r+")
+        array = zarr.open_array(zarr_store(path, read_only=False), mode="r+")
+        if chunks is None:
+            return array
+        there = StorePath(zarr_store(chunks, read_only=False))
+        return zarr.Array(AsyncArray(array.metadata, there, array.config))
+
+
+def zarr_at(path: Any, *, read_only: bool = True) -> Any:
+    """Open the array or group of a Zarr at a path of this machine or of a store."""
+    import zarr
+
+    store = zarr_store(path, read_only=read_only)
+    return zarr.open(store, mode="r" if read_only else "r+")
+
+
+def chunks_of(path: Any, made: Any, out: Any) -> Any:
+    """Return where the chunks of an array are that is described at a path in the folder `made`.
+
+    In a store, whose files cannot be renamed, that is the place that it will have in `out`; None
+    elsewhere.
+    """
+    if not is_remote(out):
+        return None
+    return out if path == made else out / path.name
 
 
 def create_zarr(
-    path: Path,
+    path: Any,
     shape: tuple[int, ...],
     chunks: tuple[int, ...],
     dtype: np.dtype[Any],
@@ -188,8 +218,9 @@ def create_zarr(
     from numcodecs import Blosc
     from zarr.codecs import BloscCodec, Crc32cCodec
 
+    store = zarr_store(path, read_only=False)
     if path.exists() and not fresh:
-        known = zarr.open_array(path, mode="r")
+        known = zarr.open_array(store, mode="r")
         alike = (known.shape, known.chunks, known.shards, known.dtype)
         if alike == (shape, chunks, shards, dtype):
             return
@@ -197,7 +228,7 @@ def create_zarr(
     if zarr_format == 2:
         compressors = Blosc(cname="lz4", clevel=5, shuffle=Blosc.NOSHUFFLE)
     zarr.create_array(
-        path,
+        store,
         shape=shape,
         chunks=chunks,
         shards=shards,

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -19,11 +19,15 @@ import numpy as np
 
 from equilabel.arguments import check_callable
 from equilabel.storage.errors import naming_full_disk, refuse_without_room
-from equilabel.storage.files import flush_file, flush_folder, folder_for, is_folder
+from equilabel.storage.files import flush_file, flush_folder, folder_for, is_folder, is_remote
+from equilabel.storage.ome_zarr import is_zarr
+from equilabel.storage.remote import copy_tree
 from equilabel.storage.table import PARTS, TABLE, read_parts, write_table
 
 from .checkpoints import (
+    MANIFEST,
     Checkpoints,
+    DamagedFileError,
     MemoryCheckpoints,
     blocks_together,
     check_manifest,
@@ -38,14 +42,16 @@ from .outputs import (
     HeldLabels,
     Kept,
     ZarrOutput,
+    chunks_of,
     create_zarr,
     is_in_memory,
+    zarr_at,
 )
 from .sources import folder_of
 from .tasks import number_blocks, write_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -61,7 +67,7 @@ if TYPE_CHECKING:
 class Target(NamedTuple):
     """Destination of labels, and how they are stored."""
 
-    out: Path | None  # None: memory, or a folder that is removed with the result
+    out: Any  # Path or UPath; None: memory, or a folder that is removed with the result
     chunks: tuple[int, ...]  # sides of the chunks of a Zarr
     resume: bool
     arguments: Mapping[str, Any]  # on which labels depend, as JSON
@@ -82,7 +88,7 @@ class Stages(NamedTuple):
 
     prepare: Callable[[Saved, MapTasks, Progress], tuple[Setup, Readable]]
     """Returns the setup, and the source of its pixels; may store results and map tasks."""
-    finish: Callable[[Setup, Path | None, MapTasks, Progress], Found] | None = None
+    finish: Callable[[Setup, Any, MapTasks, Progress], Found] | None = None
     """Called when all blocks are written; may write the table to a folder, if there is one."""
 
 
@@ -98,6 +104,7 @@ FORMAT = 2  # of checkpoints
 KEY = "equilabel"  # in the attributes of labels
 AGAIN = "Make room, and run again with resume=True."
 ELSEWHERE = "Make room, or name another folder in TMPDIR."
+DESCRIPTIONS = ("zarr.json", ".zattrs", ".zarray", ".zgroup")
 LARGEST = np.iinfo(np.int32).max
 
 
@@ -110,28 +117,46 @@ def label_whole(
 ) -> Whole:
     """Label all blocks of an image, and return its labels."""
     place = Path(tempfile.gettempdir()) if target.out is None else target.out
-    with naming_full_disk(place, AGAIN if target.out else ELSEWHERE):
+    with naming_store(place), naming_full_disk(place, AGAIN if target.out else ELSEWHERE):
         progress = Progress(check_callable("progress", report))
         return _label(stages, source, target, engine, progress, place)
 
 
+@contextmanager
+def naming_store(place: Any) -> Iterator[None]:
+    """Name the store in the errors of its library, which say little."""
+    try:
+        yield
+    except (FileExistsError, DamagedFileError):
+        raise
+    except OSError as error:
+        if not is_remote(place):
+            raise
+        message = (
+            f"out must be in a store that can be read and written; got {error} for {str(place)!r}. "
+            "What is done there is kept: correct that, and run again with resume=True."
+        )
+        raise type(error)(message) from error
+
+
 def _label(
-    stages: Stages, source: Source, target: Target, engine: Engine, progress: Progress, place: Path
+    stages: Stages, source: Source, target: Target, engine: Engine, progress: Progress, place: Any
 ) -> Whole:
     """Label all blocks of an image; `place` is a folder on the disk that takes its labels."""
     out, resume, kind = target.out, target.resume, source.kind
     if target.into is not None or (out is None and kind == "numpy" and engine.shares_memory):
         sides = target.arguments["blocks"]
         return _label_into(target.into, source.shape, sides, stages, engine, progress)
-    if out is None or not (out.exists() or (resume and folder_for(out).exists())):
+    there = out is not None and _exists(out)
+    if not (there or is_remote(out) or (out and resume and folder_for(out).exists())):
         refuse_without_room(place, prod(source.shape))
     manifest = describe(source, target) if out is not None else {}
-    if out is not None and out.exists():
+    if there:
         return _earlier(out, manifest, source, target)
     place_of_run = temporary() if out is None else unfinished(out, manifest, resume=resume)
     with place_of_run as folder, engine.started() as map_tasks:
         some = blocks_together(source.shape, target.arguments["blocks"])
-        saved = Checkpoints(str(folder), new_token(), some)
+        saved = Checkpoints(folder, new_token(), some)
         setup, pixels = stages.prepare(saved, map_tasks, progress)
         setup = _held_on_gpus(setup, engine)
         count = number_blocks(setup, pixels, map_tasks, progress)
@@ -148,13 +173,23 @@ def _label(
             path = Path(tempfile.mkdtemp(prefix="equilabel-"), "labels.zarr")
             shutil.move(made, path)
             return Whole(_as(kind, path, temporary=True), count, found)
-        flush_descriptions(made)
-        os.replace(made, out)  # noqa: PTH105 - atomic, and says so
-        flush_folder(out.parent)
+        if is_remote(out):  # chunks are there, and no Zarr before it is described
+            copy_tree(made, out, last=DESCRIPTIONS)
+        else:
+            flush_descriptions(made)
+            os.replace(made, out)  # noqa: PTH105 - atomic, and says so
+            flush_folder(out.parent)
     _make_known(out, target)
     if found.table is None:
         found = found._replace(table=read_parts(out))
     return Whole(_as(kind, out), count, found)
+
+
+def _exists(out: Any) -> bool:
+    """Return whether something is at `out`; those of a run that goes on do not count."""
+    if not is_remote(out):
+        return bool(out.exists())
+    return is_zarr(out) or (out.exists() and not (folder_for(out) / MANIFEST).exists())
 
 
 def _label_into(
@@ -177,7 +212,7 @@ def _label_into(
             if folder is not None:
                 refuse_without_room(Path(folder), prod(shape))
             some = blocks_together(shape, sides)
-            saved = Checkpoints(str(stack.enter_context(temporary())), new_token(), some)
+            saved = Checkpoints(stack.enter_context(temporary()), new_token(), some)
         map_tasks = stack.enter_context(engine.started())
         setup, pixels = stages.prepare(saved, map_tasks, progress)
         kept = None
@@ -225,7 +260,7 @@ def describe(source: Source, target: Target) -> dict[str, Any]:
     }
 
 
-def _output(folder: Path, source: Source, target: Target, count: int, token: str) -> ZarrOutput:
+def _output(folder: Any, source: Source, target: Target, count: int, token: str) -> ZarrOutput:
     """Create the array for labels."""
     dtype = np.dtype(np.int32 if count <= LARGEST else np.int64)
     path = folder / "labels"
@@ -236,11 +271,11 @@ def _output(folder: Path, source: Source, target: Target, count: int, token: str
     elif target.out and not target.shards and (target.out.parent / ".zgroup").is_file():
         form = {"zarr_format": 2}  # that of the group that it belongs to
     create_zarr(path, source.shape, target.chunks, dtype, shards=target.shards, **form)
-    return ZarrOutput.at(path, token)
+    return ZarrOutput.at(path, token, chunks_of(path, folder / "labels", target.out))
 
 
 def _complete(
-    folder: Path,
+    folder: Any,
     output: ZarrOutput,
     target: Target,
     table: pd.DataFrame | None,
@@ -252,19 +287,17 @@ def _complete(
     if table is not None:
         write_table(folder / TABLE, table)
     if target.ome is None or target.out is None:
-        output.array.attrs.update(ours)
+        zarr_at(folder, read_only=False).attrs.update(ours)
         return
-    levels = shrink(folder, target.ome, output, map_tasks, progress)
+    levels = shrink(folder, target.ome, output, map_tasks, progress, target.out)
     write_description(folder, target.ome, target.out.name, levels, table, ours)
 
 
-def _earlier(out: Path, manifest: Mapping[str, Any], source: Source, target: Target) -> Whole:
+def _earlier(out: Any, manifest: Mapping[str, Any], source: Source, target: Target) -> Whole:
     """Return existing labels at `out` if they have the same manifest."""
     known: Any = None
-    if target.resume:
-        import zarr
-
-        known = dict(zarr.open(out, mode="r").attrs).get(KEY)
+    if target.resume and is_zarr(out):
+        known = dict(zarr_at(out).attrs).get(KEY)
     if known is None:
         message = (
             f"out must be a path where nothing is yet; got {str(out)!r}. "
@@ -276,14 +309,14 @@ def _earlier(out: Path, manifest: Mapping[str, Any], source: Source, target: Tar
     return Whole(_as(source.kind, out), known["num"], Found(read_parts(out), known))
 
 
-def _make_known(out: Path, target: Target) -> None:
+def _make_known(out: Any, target: Target) -> None:
     """Add labels to the list of their image and to consolidated metadata."""
     if target.ome is not None:
         register(target.ome, out)
     consolidate(out)
 
 
-def _as(kind: str, path: Path, *, temporary: bool = False) -> Any:
+def _as(kind: str, path: Any, *, temporary: bool = False) -> Any:
     """Return the labels at a path in the form of the image that was passed."""
     if kind == "path":
         return path
@@ -301,12 +334,9 @@ def _as(kind: str, path: Path, *, temporary: bool = False) -> Any:
     return array
 
 
-def open_labels(path: Path) -> Any:
+def open_labels(path: Any) -> Any:
     """Open the array of labels at a path; of an OME-Zarr, the full resolution."""
-    import zarr
-
-    inner = path / "0" if (path / "0").is_dir() else path
-    return zarr.open_array(inner, mode="r")
+    return zarr_at(path / "0" if is_zarr(path / "0") else path)
 
 
 def flush_descriptions(folder: Path) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from equilabel.arguments import check_path
-from equilabel.storage.files import refuse_url
+from equilabel.storage.files import is_remote
 from equilabel.storage.ome_zarr import find_image, open_zarr, undecoded
+from equilabel.storage.remote import fingerprint, locate
 
 from .blocks import Blocks
 from .checkpoints import checksum, new_token
@@ -108,10 +109,8 @@ class MemorySource:
 
 def open_source(image: Any) -> Source:
     """Return a source of an image; raise TypeError, FileNotFoundError or ValueError."""
-    if isinstance(image, (str, Path)):
-        given = check_path("label_image", image)
-        refuse_url("label_image", image)
-        return _open_path(given)
+    if isinstance(image, (str, Path)) or is_remote(image):
+        return _open_path(locate("label_image", image))
     room = type(image).__module__.partition(".")[0]
     if room == "dask" and hasattr(image, "__dask_graph__") and hasattr(image, "chunks"):
         return DaskSource.of(image)
@@ -132,7 +131,9 @@ def is_array(some: Any) -> bool:
     return isinstance(some, np.ndarray) or (room == "zarr" and hasattr(some, "chunks"))
 
 
-def _open_path(path: Path) -> ZarrSource:
+def _open_path(path: Any) -> ZarrSource:
+    if is_remote(path):
+        return ZarrSource(find_image(path).path, "path")
     if not path.exists():
         message = f"label_image must be a path that exists; got {str(path)!r}. Correct it."
         raise FileNotFoundError(message)
@@ -147,7 +148,8 @@ class ZarrSource:
 
     def __init__(self, image: Any, kind: str) -> None:
         """Take a path, or an array; one on a disk is opened again in each process."""
-        self._path, self.kind = image if isinstance(image, str) else folder_of(image), kind
+        given = isinstance(image, str) or is_remote(image)
+        self._path, self.kind = image if given else folder_of(image), kind
         self._open: Callable[[], Any] = partial(_given, image)
         if self._path is not None:
             self._open = partial(_open, self._path, new_token())
@@ -173,6 +175,8 @@ class ZarrSource:
                 blocks = Blocks(self.shape, self.stored)
                 return {"checksums": [checksum(self.loader(part)()) for part in blocks.parts()]}
             return {"store": str(self.array.store)}
+        if is_remote(self._path):
+            return {"files": _hashed(fingerprint(self._path))}
         return {"files": _digest(Path(self._path))}
 
 
@@ -190,10 +194,12 @@ def _read(opener: Callable[[], Any], part: Slices) -> HostArray:
 
 
 @lru_cache(16)
-def _open(path: str, token: str) -> Any:
+def _open(path: Any, token: str) -> Any:
     """Open a Zarr or a TIFF once for each run: it may change between runs, which `token` tells."""
     from equilabel.storage.tiff import open_lazily
 
+    if is_remote(path):
+        return open_zarr(path)
     return open_lazily(path) if Path(path).is_file() else open_zarr(path)
 
 
@@ -203,6 +209,11 @@ def folder_of(array: Any) -> str | None:
     if root is None or type(array.store).__name__ != "LocalStore":
         return None
     return str(Path(root, array.path).resolve())
+
+
+def _hashed(described: Any) -> str:
+    """Return a hash of what is described as JSON."""
+    return hashlib.sha256(json.dumps(described).encode()).hexdigest()
 
 
 def _digest(path: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,11 +13,11 @@ from equilabel.measuring.parts import merge_counts
 from equilabel.measuring.properties import compute_columns, make_plan
 from equilabel.segmentation.selection import select_components
 from equilabel.segmentation.stages import make_table
+from equilabel.storage.remote import make_folder, remove_tree
 from equilabel.storage.table import write_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -118,7 +117,7 @@ class Counted:
         self,
         saved: Saved,
         blocks: Blocks,
-        folder: Path | None,
+        folder: Any,
         map_tasks: MapTasks,
         progress: Progress,
     ) -> pd.DataFrame | None:
@@ -139,8 +138,8 @@ class Counted:
         if len(stretches) == 1:
             folder = None
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
+            remove_tree(folder)
+            make_folder(folder)
         tasks = ((self, saved, blocks, one, blocks_of[one], folder) for one in stretches)
         done = progress.over("table", 0, len(stretches), map_tasks(make_part, tasks))
         found: dict[int, Any] = dict(done)
@@ -192,7 +191,7 @@ def make_part(
     blocks: Blocks,
     stretch: int,
     some: Sequence[int],
-    folder: Path | None,
+    folder: Any,
 ) -> tuple[int, dict[str, HostArray] | None]:
     """Make a part of the table from the counts of some blocks; write it if there is a folder."""
     layout = counted.plan.layout

@@ -10,10 +10,11 @@ import re
 import secrets
 import stat
 import sys
+import tempfile
 import threading
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +36,7 @@ _names = _Names()
 
 
 @contextmanager
-def replacing(path: Path | str, *, flush: bool = True) -> Iterator[Path]:
+def replacing(path: Any, *, flush: bool = True) -> Iterator[Path]:
     """Write a file under a temporary name, and rename it when it is complete.
 
     Yields the temporary path of an empty file in the same folder. When the block ends, the file is
@@ -51,6 +52,10 @@ def replacing(path: Path | str, *, flush: bool = True) -> Iterator[Path]:
     >>> [(file.name, file.read_text()) for file in folder.iterdir()]
     [('notes.txt', 'complete')]
     """
+    if is_remote(path):
+        with _uploading(path) as unfinished:
+            yield unfinished
+        return
     path, passing = Path(path), _names.passing
     if not passing and path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -75,6 +80,21 @@ def replacing(path: Path | str, *, flush: bool = True) -> Iterator[Path]:
         raise
     if flush and not passing:
         flush_folder(path.parent)
+
+
+def is_remote(path: Any) -> bool:
+    """Return whether a path is that of a store of fsspec (a `UPath`), not of this machine."""
+    return hasattr(path, "storage_options") and not isinstance(path, Path)
+
+
+@contextmanager
+def _uploading(path: Any) -> Iterator[Path]:
+    """Yield the path of a new local file, which a store takes at once when the block has ended."""
+    with tempfile.TemporaryDirectory(prefix="equilabel-") as folder:
+        file = Path(folder, path.name)
+        file.touch()
+        yield file
+        path.fs.put_file(str(file), path.path)
 
 
 @contextmanager

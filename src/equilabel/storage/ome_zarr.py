@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .errors import UnreadableImageError, refuse, unreadable
-from .files import kind_of_file, replacing
+from .files import is_remote, kind_of_file, replacing
 from .memory import free, readable
 from .metadata import TiffImage, calibrate, canonical, letter_of, positive, seconds
+from .remote import zarr_store
 
 LONGEST = 2**24  # most bytes of a description
 DESCRIPTIONS = ("zarr.json", ".zarray", ".zattrs")
@@ -82,7 +83,7 @@ def files_of(path: Path) -> list[Path]:
     return sorted({*files, *(file for file in described if file.is_file())})
 
 
-def find_image(path: Path | str) -> ZarrImage:
+def find_image(path: Any) -> ZarrImage:
     """Find the array of full resolution at a path.
 
     The path is a Zarr array, an image of an OME-Zarr, or an OME-Zarr with one image, as written by
@@ -94,7 +95,7 @@ def find_image(path: Path | str) -> ZarrImage:
     >>> find_image(folder).axes
     ''
     """
-    path = Path(path)
+    path = path if is_remote(path) else Path(path)
     attributes = _attributes(path)
     if attributes is None:
         return ZarrImage(path)
@@ -304,7 +305,12 @@ one; got shape (0, 5). Copy or export it again.
     import zarr
 
     try:
-        array: Any = zarr.open_array(_regular_files()(Path(path), read_only=True), mode="r")
+        store = (
+            zarr_store(path, read_only=True)
+            if is_remote(path)
+            else _regular_files()(Path(path), read_only=True)
+        )
+        array: Any = zarr.open_array(store, mode="r")
         shape, chunks, width = tuple(array.shape), tuple(array.chunks), array.dtype.itemsize
     except (OSError, MemoryError, UnreadableImageError):
         raise

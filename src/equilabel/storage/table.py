@@ -9,6 +9,7 @@ import csv
 import io
 import os
 import re
+import tempfile
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
 import numpy as np
 
-from .files import open_regular, replacing
+from .files import is_remote, open_regular, replacing
 from .memory import free
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _without_nan(column: NDArray[Any]) -> list[float | str]:
     return cells
 
 
-def read_table(path: Path | str, *, unit_row: bool = False) -> pd.DataFrame:
+def read_table(path: Any, *, unit_row: bool = False) -> pd.DataFrame:
     """Read a table that `write_table` wrote.
 
     CSV has no types: numbers are read as numbers, ``True`` and ``False`` as bool, empty cells as
@@ -166,6 +167,11 @@ def read_table(path: Path | str, *, unit_row: bool = False) -> pd.DataFrame:
     """
     import pandas as pd
 
+    if is_remote(path):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder, path.name)
+            copy.write_bytes(path.read_bytes())
+            return read_table(copy, unit_row=unit_row)
     if _suffix(path) == ".parquet":
         return pd.read_parquet(path, engine="pyarrow")
     # The default is exact since pandas 3, which warns about the option.
@@ -183,30 +189,34 @@ def read_table(path: Path | str, *, unit_row: bool = False) -> pd.DataFrame:
     return pd.DataFrame({_plain(name): _plained(frame[name]) for name in frame}, index=frame.index)
 
 
-def read_parts(folder: Path) -> Any:
+def read_parts(folder: Any) -> Any:
     """Read the table in the folder of labels: a DataFrame, of Dask if it does not fit into memory.
 
     None if there is none.
     """
     if (folder / TABLE).is_file():
         return read_table(folder / TABLE)
-    parts = sorted((folder / PARTS).glob("*.parquet"))
-    if not parts:
+    if not (folder / PARTS).is_dir():
         return None
     import pandas as pd
     from pyarrow.parquet import read_metadata
 
-    described = [read_metadata(part) for part in parts]
-    need = sum(one.num_rows * one.num_columns * 8 for one in described)
+    where: Any = folder / PARTS
+    options = dict(getattr(where, "storage_options", {})) if is_remote(where) else None
+    need = 0
+    for part in where.iterdir():
+        with part.open("rb") as file:
+            described = read_metadata(file)
+        need += described.num_rows * described.num_columns * 8
     if need > SHARE * free() and find_spec("dask.dataframe"):
         import dask.dataframe
 
-        return dask.dataframe.read_parquet([str(part) for part in parts])
-    return pd.read_parquet(folder / PARTS, engine="pyarrow")
+        return dask.dataframe.read_parquet(f"{where}/*.parquet", storage_options=options)
+    return pd.read_parquet(str(where), engine="pyarrow", storage_options=options)
 
 
 def _suffix(path: Path | str) -> str:
-    suffix = Path(path).suffix.lower()
+    suffix = Path(str(path)).suffix.lower()
     if suffix not in SUFFIXES:
         message = f"path must end in one of {list(SUFFIXES)}; got {str(path)!r}. Change the suffix."
         raise ValueError(message)
