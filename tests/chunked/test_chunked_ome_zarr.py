@@ -1,12 +1,14 @@
 """Labels in OME-Zarrs that other libraries wrote, as these libraries see them."""
 
 import json
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from batches import label_here
 from equilabel import label_chunked, segment, segment_chunked
+from equilabel.chunked import ome_labels
 from equilabel.cli import batch, main
 from equilabel.storage.ome_zarr import find_image
 
@@ -153,3 +155,54 @@ def test_labels_elsewhere_have_the_position_of_their_image(tmp_path, monkeypatch
         first = find_image(labels).levels[0]
         assert first[1:] == (tuple(STEPS.values()), tuple(FIRST.values()))
     assert models.open_ome_zarr(zarr.open_group(out, mode="r"))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_levels_written_with_blocks_are_those_made_of_the_whole_level_above(
+    seed, tmp_path, monkeypatch
+):
+    rng = np.random.default_rng(seed)
+    shape = tuple(map(int, rng.integers(20, 90, 3)))
+    sides = tuple(int(side) for side in rng.choice([8, 12, 16, 20, 32], 3))
+    image = rng.random(shape) < 0.2
+    monkeypatch.setattr(ome_labels, "COARSEST", 8)
+    options = {"axes": "ZYX", "spacing": (2, 1, 1), "chunks": sides, "shards": bool(seed % 2)}
+    found, stages = [], []
+    for least in (1, 2**40):
+        monkeypatch.setattr(ome_labels, "LEAST", least)
+        out = tmp_path / f"{least}.zarr"
+        told = Mock()
+        segment_chunked(image, 0.5, out=out, **options, progress=told)
+        found.append([zarr.open_array(level.path)[...] for level in find_image(out).levels])
+        stages.append(sum(now.args[0] == "shrink" for now in told.call_args_list))
+    assert len(found[0]) == len(found[1]) > 2
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert stages[0] <= stages[1]
+    if all(side in (8, 16, 32) for side in sides):
+        assert stages[0] < stages[1]
+
+
+def test_levels_are_written_again_with_their_blocks_after_a_kill(tmp_path, monkeypatch):
+    monkeypatch.setattr(ome_labels, "COARSEST", 8)
+    monkeypatch.setattr(ome_labels, "LEAST", 1)
+    image = np.random.default_rng(0).random((64, 64, 64)) < 0.2
+    options = {"axes": "ZYX", "chunks": 16}
+
+    def stop(stage, done, total):
+        if (stage, done) == ("write", 20):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        segment_chunked(image, 0.5, out=tmp_path / "a.zarr", **options, progress=stop)
+    begun = tmp_path / ".a.zarr.unfinished" / "labels"
+    assert (begun / "1" / "c" / "0" / "0" / "0").exists()
+    segment_chunked(image, 0.5, out=tmp_path / "a.zarr", **options, resume=True)
+    segment_chunked(image, 0.5, out=tmp_path / "b.zarr", **options)
+    for one, other in zip(
+        sorted((tmp_path / "a.zarr").rglob("*")),
+        sorted((tmp_path / "b.zarr").rglob("*")),
+        strict=True,
+    ):
+        if one.is_file() and one.parent != tmp_path / "a.zarr":
+            assert one.read_bytes() == other.read_bytes()

@@ -250,7 +250,8 @@ def test_what_cannot_be_reached_is_refused_in_words(s3, kind, monkeypatch, tmp_p
     else:
 
         def forbidden(*_):
-            raise PermissionError("Access Denied")
+            message = "Access Denied"
+            raise PermissionError(message)
 
         monkeypatch.setattr(results, "number_blocks", forbidden)
         with pytest.raises(PermissionError, match="got Access Denied for 's3://"):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 
 COARSEST = 256  # pixels along the longest axis of the lowest resolution
+LEAST = 2**15  # pixels of a lower resolution that a block writes, at least
 PIECE = 2**22  # pixels of a lower resolution that are computed at once
 MOST_ROWS = 10_000  # larger tables are not copied to the description
 UNITS = {
@@ -138,30 +140,111 @@ def _halved(labels: OmeLabels, shape: tuple[int, ...]) -> list[Resolution]:
     return found
 
 
+@dataclass(frozen=True)
+class Pyramid:
+    """Resolutions of labels that are written together with the blocks that own their pixels."""
+
+    levels: tuple[Resolution, ...]  # all; the full one first
+    outputs: tuple[ZarrOutput, ...] = ()  # of the first levels after the full one
+
+    def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
+        """Write the pixels of lower resolutions that are those of a block."""
+        for level, output in enumerate(self.outputs, 1):
+            owned = owned_part(self.levels, level, part)
+            samples = zip(_samples(self.levels, level), owned, part, strict=True)
+            places = [there[one] - block.start for there, one, block in samples]
+            output.write(owned, np.ascontiguousarray(labels[np.ix_(*places)]))
+
+    def flush(self, parts: Sequence[tuple[slice, ...]]) -> None:
+        """Flush what belongs to some blocks to the disk."""
+        for level, output in enumerate(self.outputs, 1):
+            output.flush([owned_part(self.levels, level, part) for part in parts])
+
+
+@lru_cache(16)
+def _samples(levels: tuple[Resolution, ...], level: int) -> list[HostArray]:
+    """Return for each axis the pixels of the full resolution that a lower one consists of."""
+    if level == 0:
+        return [np.arange(side) for side in levels[0].shape]
+    finer = _samples(levels, level - 1)
+    above, below = levels[level - 1 : level + 1]
+    return [
+        there[_nearest(above, below, axis, slice(0, below.shape[axis]))]
+        for axis, there in enumerate(finer)
+    ]
+
+
+def owned_part(
+    levels: tuple[Resolution, ...], level: int, part: tuple[slice, ...]
+) -> tuple[slice, ...]:
+    """Return the part of a lower resolution whose pixels are those of a block."""
+    samples = zip(_samples(levels, level), part, strict=True)
+    ends = (np.searchsorted(there, (one.start, one.stop)) for there, one in samples)
+    return tuple(slice(int(first), int(last)) for first, last in ends)
+
+
+def _owned_sides(
+    levels: tuple[Resolution, ...], level: int, blocks: Blocks
+) -> tuple[int, ...] | None:
+    """Return the sides of the parts of a lower resolution that blocks own.
+
+    None if they are not alike, so that a chunk would have two writers, or too small for a file.
+    """
+    sides = []
+    for axis, there in enumerate(_samples(levels, level)):
+        begins = np.arange(0, blocks.shape[axis], blocks.sides[axis])
+        ends = np.searchsorted(there, [*begins, blocks.shape[axis]])
+        counts = np.diff(ends)
+        if (counts[:-1] != counts[0]).any() or not 0 < counts[-1] <= counts[0]:
+            return None
+        sides.append(int(counts[0]))
+    few = prod(sides) < LEAST and prod(sides) < prod(levels[level].shape)
+    return None if few else tuple(sides)
+
+
+def begin_levels(
+    folder: Any, labels: OmeLabels, full: ZarrOutput, blocks: Blocks, *, out: Any, fresh: bool
+) -> Pyramid:
+    """Create the arrays of the resolutions that are written with blocks."""
+    array = full.array
+    levels = tuple(labels.levels or _halved(labels, array.shape))
+    outputs = []
+    for level in range(1, len(levels)):
+        sides = _owned_sides(levels, level, blocks)
+        if sides is None:
+            break
+        pairs = zip(sides, array.chunks, strict=True)
+        chunks = tuple(min(chunk, side) if side % chunk == 0 else side for side, chunk in pairs)
+        shards = sides if array.shards and chunks != sides else None
+        path, shape = folder / str(level), levels[level].shape
+        form: Any = {**labels.form, "shards": shards, "fresh": fresh}
+        create_zarr(path, shape, chunks, full.dtype, **form)
+        outputs.append(ZarrOutput.at(path, new_token(), chunks_of(path, folder, out)))
+    return Pyramid(levels, tuple(outputs))
+
+
 def shrink(
     folder: Any,
     labels: OmeLabels,
     full: ZarrOutput,
+    pyramid: Pyramid,
     map_tasks: MapTasks,
     progress: Progress,
     out: Any = None,
-) -> Sequence[Resolution]:
-    """Write lower resolutions of labels, and return all; the full one is in `folder`, named 0."""
-    array = full.array
-    levels = labels.levels or _halved(labels, array.shape)
-    for number, (above, below) in enumerate(pairwise(levels), 1):
-        chunks = tuple(map(min, array.chunks, below.shape))
+) -> None:
+    """Write the lower resolutions that were not written with blocks, each from the one above."""
+    levels, upper = pyramid.levels, (full, *pyramid.outputs)[-1]
+    for number in range(len(pyramid.outputs) + 1, len(levels)):
+        above, below = levels[number - 1 : number + 1]
+        chunks = tuple(map(min, full.array.chunks, below.shape))
         path = folder / str(number)
         create_zarr(path, below.shape, chunks, full.dtype, **labels.form, fresh=True)
-        upper, lower = (
-            ZarrOutput.at(folder / str(k), new_token(), chunks_of(folder / str(k), folder, out))
-            for k in (number - 1, number)
-        )
+        lower = ZarrOutput.at(path, new_token(), chunks_of(path, folder, out))
         blocks = Blocks(below.shape, large_sides(below.shape, chunks, PIECE))
         tasks = ((upper, lower, above, below, part) for part in blocks.parts())
         for _ in progress.over("shrink", 0, blocks.number, map_tasks(shrink_block, tasks)):
             pass
-    return levels
+        upper = lower
 
 
 def shrink_block(
@@ -182,6 +265,7 @@ def shrink_block(
     if not even:
         labels = labels[np.ix_(*(there - there[0] for there in places))]
     lower.write(part, np.ascontiguousarray(labels))
+    lower.flush([part])
 
 
 def _nearest(above: Resolution, below: Resolution, axis: int, part: slice) -> HostArray:
@@ -319,8 +403,9 @@ def write_store(
     for part in blocks.parts():
         full.write(part, read_part(labels, part).astype(dtype, copy=False))
     with Engine("synchronous").started() as map_tasks:
-        levels = shrink(folder, described, full, map_tasks, Progress(None))
-    write_description(folder, described, folder.name, levels, table, {})
+        pyramid = Pyramid(tuple(_halved(described, shape)))
+        shrink(folder, described, full, pyramid, map_tasks, Progress(None))
+    write_description(folder, described, folder.name, pyramid.levels, table, {})
     flush_new(folder)
 
 

@@ -36,7 +36,7 @@ from .checkpoints import (
     unfinished,
 )
 from .engine import Progress
-from .ome_labels import consolidate, register, shrink, write_description
+from .ome_labels import begin_levels, consolidate, register, shrink, write_description
 from .outputs import (
     ArrayOutput,
     HeldLabels,
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
     from .checkpoints import Saved
     from .engine import Engine, MapTasks
-    from .ome_labels import OmeLabels
+    from .ome_labels import OmeLabels, Pyramid
     from .sources import Readable, Source
     from .tasks import Setup
 
@@ -161,6 +161,10 @@ def _label(
         setup = _held_on_gpus(setup, engine)
         count = number_blocks(setup, pixels, map_tasks, progress)
         output = _output(folder, source, target, count, saved.token)
+        if target.ome is not None:
+            how: Any = {"out": out, "fresh": not resume}
+            pyramid = begin_levels(folder / "labels", target.ome, output, setup.blocks, **how)
+            setup = replace(setup, pyramid=pyramid)
         write_blocks(setup, pixels, output, map_tasks, progress, fresh=not resume)
         made = folder / "labels"
         parts = None if out is None or find_spec("pyarrow") is None else made / PARTS
@@ -168,7 +172,7 @@ def _label(
             Found() if stages.finish is None else stages.finish(setup, parts, map_tasks, progress)
         )
         ours = {KEY: {"num": count, "manifest": manifest, **found.attributes}}
-        _complete(made, output, target, found.table, ours, map_tasks, progress)
+        _complete(made, output, target, setup.pyramid, found.table, ours, map_tasks, progress)
         if out is None:
             path = Path(tempfile.mkdtemp(prefix="equilabel-"), "labels.zarr")
             shutil.move(made, path)
@@ -278,6 +282,7 @@ def _complete(
     folder: Any,
     output: ZarrOutput,
     target: Target,
+    pyramid: Pyramid | None,
     table: pd.DataFrame | None,
     ours: dict[str, Any],
     map_tasks: MapTasks,
@@ -286,11 +291,11 @@ def _complete(
     """Write what accompanies labels: lower resolutions, a table, and how they were made."""
     if table is not None:
         write_table(folder / TABLE, table)
-    if target.ome is None or target.out is None:
+    if target.ome is None or pyramid is None:
         zarr_at(folder, read_only=False).attrs.update(ours)
         return
-    levels = shrink(folder, target.ome, output, map_tasks, progress, target.out)
-    write_description(folder, target.ome, target.out.name, levels, table, ours)
+    shrink(folder, target.ome, output, pyramid, map_tasks, progress, target.out)
+    write_description(folder, target.ome, target.out.name, pyramid.levels, table, ours)
 
 
 def _earlier(out: Any, manifest: Mapping[str, Any], source: Source, target: Target) -> Whole:

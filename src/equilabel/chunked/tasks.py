@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .channels import GrayPart
     from .checkpoints import Saved
     from .engine import MapTasks, Progress
+    from .ome_labels import Pyramid
     from .outputs import HeldLabels, Kept, Output
     from .sources import Gray, Load, Readable
     from .tables import Counted, CountsOfBlock
@@ -64,6 +65,7 @@ class Setup:
     """Returns which pixels are counted for selecting components, instead of all."""
     painted: Callable[[HostArray, HostArray], HostArray] | None = None
     """Returns what is written, from the pixels and the final labels of a block."""
+    pyramid: Pyramid | None = None  # lower resolutions that are written with the labels
     attributes: Mapping[str, Any] = field(default_factory=dict)  # stored with the labels, as JSON
 
 
@@ -229,7 +231,10 @@ def write_group(
         records[f"{block}"] = [labels]
         for stretch, arrays in counts.items():
             records[f"{block} {stretch}"] = arrays
-    output.flush([setup.blocks.slices(block) for block, _ in loads])
+    parts = [setup.blocks.slices(block) for block, _ in loads]
+    output.flush(parts)
+    if setup.pyramid is not None:
+        setup.pyramid.flush(parts)
     setup.saved.save("write", group, records)
     return [block for block, _ in loads]
 
@@ -275,7 +280,10 @@ def _written(setup: Setup, block: int, output: Output, final: HostArray) -> Host
     if final is not None:
         if final.dtype != output.dtype:
             final = final.view(output.dtype)  # an unsigned type of the same size
-        output.write(setup.blocks.slices(block), final)
+        part = setup.blocks.slices(block)
+        output.write(part, final)
+        if setup.pyramid is not None:
+            setup.pyramid.write(part, final)
     return np.array([checksum(final) if setup.saved.lasting else 0])
 
 
