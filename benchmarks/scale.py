@@ -6,6 +6,8 @@
     python benchmarks/scale.py large --side 2048 --chunk 256
     python benchmarks/scale.py peer --python VENV/bin/python --name "peer, dask 2025.3"
     python benchmarks/scale.py graph                     # face graphs of 10^7 and 10^8 edges
+    python benchmarks/scale.py objects --sides 256 1152  # tables of up to 10^8 objects
+    python benchmarks/scale.py merge                     # of 10^7 to 10^9 components, by blocks
     python benchmarks/scale.py files                     # `equilabel batch` beside reading, writing
     python benchmarks/scale.py table                     # writes the tables of docs/scale.md
 
@@ -19,6 +21,8 @@ meanwhile lies in the folder of temporary files (`TMPDIR`) and is removed. On tw
     large     7 min   3 GB of disk
     peer      2 min   0.7 GB of disk
     graph     2 min   2 GB of memory
+    objects   15 min  20 GB of disk, 5 GB of memory
+    merge     2 min   4 GB of memory
     files     7 min   3.5 GB of disk
 """
 
@@ -46,8 +50,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"
-WHAT = ("growth", "memory", "large", "peer", "graph", "files", "table")
+WHAT = ("growth", "memory", "large", "peer", "graph", "objects", "merge", "files", "table")
 SIDES = [128, 256, 512, 1024]
+NUMBERINGS = "raster", "blocks"
+STATE = "state_bytes"
+STAGES = "label", "merge", "write", "table"
 ENDINGS = "_labels.tif", "_table.csv"
 TILE = 256
 BATCH = 10**5  # edges of a group of blocks
@@ -261,6 +268,47 @@ def run_graph(edges: int, size: int) -> dict[str, float]:
         "cpu_seconds": time.process_time() - cpu - making,
         "labels": count,
         "given_mb": made,
+        "peak_mb": peak(),
+    }
+
+
+def run_merge(blocks: int, each: int, share: float) -> dict[str, float]:
+    """Number the components of blocks, of which a share touches a face, block by block.
+
+    Half of those that touch a face belong to one of the next block.
+    """
+    from equilabel.chunked.checkpoints import Part
+    from equilabel.chunked.merging import number_components
+
+    none, listed = np.empty(0, np.int64), int(each * share)
+    sizes = np.empty((0, 0), np.int64)
+
+    class Synthetic:
+        """Gives each block components that are made when they are asked for."""
+
+        @staticmethod
+        def part(_: int) -> Part:
+            return Part(0, each, np.arange(1, listed + 1), none, none, sizes)
+
+    def pairs() -> Iterator[tuple[int, int, np.ndarray]]:
+        one = np.arange(0, listed, 2)
+        other = np.random.default_rng(0).permutation(listed)[: len(one)]
+        for block in range(blocks - 1):
+            yield block, block + 1, np.stack([one, other], axis=1)
+
+    saved: Any = Synthetic()
+    number_components(saved, np.array([0, listed]), (), None, by_blocks=True)  # compiles or loads
+    before, start, cpu = peak(), time.perf_counter(), time.process_time()
+    offsets = np.arange(blocks + 1) * listed
+    numbers, count = number_components(saved, offsets, pairs(), None, by_blocks=True)
+    return {
+        "blocks": blocks,
+        "components": blocks * each,
+        "listed": len(numbers.labels),
+        "labels": count,
+        "seconds": time.perf_counter() - start,
+        "cpu_seconds": time.process_time() - cpu,
+        "before_mb": before,
         "peak_mb": peak(),
     }
 
@@ -554,12 +602,47 @@ def describe_files(row: dict[str, Any]) -> list[str]:
     return [*lines, "", what]
 
 
+def describe_objects(rows: list[dict[str, Any]]) -> list[str]:
+    """Return a table of what objects cost the process that calls, and the one that works."""
+    lines = [
+        "| objects, in blocks of 64^3 | numbers | seconds: label, merge, write, table | "
+        "the caller: CPU s, microseconds an object | its memory, bytes an object | "
+        "the worker: microseconds an object | Parquet |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        stages = ", ".join(f"{row[f'{one}_seconds']:.3g}" for one in STAGES)
+        added = row["peak_mb"] - row["before_mb"]
+        lines.append(
+            f"| {row['objects']:,} of {row['side']:,}^3 | {row['numbering']} | "
+            f"{row['seconds']:.3g}: {stages} | {row['caller_cpu_seconds']:.3g}, "
+            f"{row['caller_cpu_seconds'] / row['objects'] * 1e6:.2f} | {added:,.0f} MB, "
+            f"{added * 1e6 / row['objects']:.0f} | "
+            f"{row['worker_cpu_seconds'] / row['objects'] * 1e6:.1f} | "
+            f"{gigabytes(row, 'table_bytes')} in {row['table_files']} |"
+        )
+    return lines
+
+
+def describe_merge(rows: list[dict[str, Any]]) -> list[str]:
+    """Return a table of the merge by blocks."""
+    lines = [
+        "| components | that touch a face | CPU s of the merge | memory |",
+        "| --- | --- | --- | --- |",
+    ]
+    return lines + [
+        f"| {row['components']:,} | {row['listed']:,} | {row['cpu_seconds']:.3g} | "
+        f"{row['peak_mb'] - row['before_mb']:,.0f} MB |"
+        for row in rows
+    ]
+
+
 def write_tables() -> None:
     """Put what was measured into the documentation."""
     known = json.loads(RESULTS.read_text())
     lines = [
         "| voxels | blocks | seconds: label, merge, write | peak memory | image read | "
-        "faces stored | labels written | labels |",
+        "state stored | labels written | labels |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     runs = [*known["growth"], *known["memory"], *known["large"]]
@@ -569,7 +652,7 @@ def write_tables() -> None:
         lines.append(
             f"| {row['side']}^3 | {(row['side'] // block) ** 3} of {block}^3 | "
             f"{one['seconds']:.3g}: {stages} | {one['peak_mb']:.0f} MB | "
-            f"2 x {gigabytes(one, 'image_bytes')} | {gigabytes(one, 'faces_bytes')} | "
+            f"2 x {gigabytes(one, 'image_bytes')} | {gigabytes(one, STATE if STATE in one else 'faces_bytes')} | "
             f"{gigabytes(one, 'labels_bytes')} | {one['labels']:,} |"
         )
     memory = known["memory"][0]
@@ -592,6 +675,7 @@ def write_tables() -> None:
         ]
         ratios = [f"{peer[name] / ours[name]:.3g}" for name in ("seconds", "cpu_seconds")]
         lines.append(f"| Dask {peer['dask']} | {' | '.join(cells + ratios)} |")
+    lines += ["", *describe_objects(known["objects"]), "", *describe_merge(known["merge"])]
     lines += ["", *describe_files(known["files"][0])]
     commits = [
         f"{name} {', '.join(dict.fromkeys(row.get('commit', 'not recorded') for row in rows))}"
@@ -633,6 +717,17 @@ def main() -> None:
                 for edges in (options.edges // 10, options.edges)
             ],
         )
+        return
+    if options.what == "merge":
+        sizes = ((100, 100_000), (1_000, 100_000), (10_000, 100_000))
+        shares = (0.02, 0.1)
+        rows = [fresh("run_merge", *some, share) for share in shares for some in sizes]
+        keep("merge", [{**row} for row in rows])
+        return
+    if options.what == "objects":
+        with tempfile.TemporaryDirectory(prefix="equilabel-scale-") as folder:
+            runs = [(side, 64, folder, how) for side in options.sides for how in NUMBERINGS]
+            keep("objects", [{**fresh("run_objects", *run)} for run in runs])
         return
     if options.what == "growth":
         options.block = options.block or 64

@@ -16,6 +16,7 @@ import zarr
 from batches import posix, refused
 from equilabel import segment
 from equilabel.cli import main
+from equilabel.storage.images import read_image
 from equilabel.storage.table import read_table
 
 pytestmark = pytest.mark.slow
@@ -102,9 +103,14 @@ def test_axes_that_are_guessed_are_noted(here, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--split"], "--split needs the image as a whole, not chunks; got a Zarr"),
         (
-            ["--background", "9", "--background-method", "rolling_ball"],
+            ["--split", "--memory-limit", "20kB"],
+            "--split needs the image as a whole, not chunks; got a Zarr. Leave it out; a Zarr that "
+            "fits into memory takes it",
+        ),
+        (["--split", "--out", "out.zarr"], "--split needs the image as a whole"),
+        (
+            ["--background", "9", "--background-method", "rolling_ball", "--memory-limit", "9kB"],
             "--background-method needs the image as a whole",
         ),
         (["--overlay"], "--overlay needs the image as a whole"),
@@ -165,4 +171,31 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(here, capsys):
     assert int(re.search(r"writing labels: (\d+) of 16", said)[1]) >= 5
     np.testing.assert_array_equal(
         zarr.open_array("out/scan_labels.zarr/0")[...], segment(IMAGE[0], **KNOWN).labels
+    )
+
+
+@pytest.mark.parametrize("word", ["segment", "batch"])
+def test_a_zarr_that_fits_is_split_as_a_whole(here, word):
+    scan()
+    words = [word, "scan.ome.zarr", "--channel", "DAPI", *WORDS, "--split", "1um", "--out", "out"]
+    assert main([*words, "--no-overlay"]) == 0
+    expected = segment(IMAGE[0], **KNOWN, split="1um")
+    labels = read_image(Path("out", "scan_labels.tif")).pixels
+    np.testing.assert_array_equal(labels, expected.labels)
+    assert expected.num > segment(IMAGE[0], **KNOWN).num
+
+
+def test_numbers_by_blocks_are_asked_for_by_an_option(here, capsys):
+    scan()
+    words = ["segment", "scan.ome.zarr", "--channel", "DAPI", "--threshold", "180"]
+    words += ["--chunks", "6,16,16", "--numbering", "blocks", "--out", "out"]
+    assert main(words) == 0
+    expected = segment(IMAGE[0], threshold=180).labels
+    labels = zarr.open_array("out/scan_labels.zarr/0")[...]
+    pairs = np.unique(np.stack([labels.ravel(), expected.ravel()]), axis=1)
+    assert pairs.shape[1] == expected.max() + 1
+    assert (labels != expected).any()
+    tifffile.imwrite("plain.tif", IMAGE[1])
+    assert "--numbering needs an image in chunks" in refused(
+        capsys, "segment", "plain.tif", "--numbering", "blocks"
     )

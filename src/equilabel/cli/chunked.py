@@ -7,16 +7,13 @@ import shutil
 import warnings
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from inspect import signature
 from math import prod
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from equilabel import segment_chunked
 from equilabel.descriptions import describe_values
-from equilabel.options import SegmentOptions, options_of
 from equilabel.storage.errors import refuse_without_room
 from equilabel.storage.files import folder_for
 from equilabel.storage.images import TIFF
@@ -31,7 +28,7 @@ from .progress import BlockProgress, describe
 from .records import Record, describe_result, provenance, write_record
 from .results import Made, column_units, describe_objects, summarize, write_results
 from .streams import Interrupted, complain, say
-from .trial import drawing, forecast, of_block, try_axes
+from .trial import TAKEN, drawing, forecast, needs_whole, of_block, takes_whole, try_axes
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -47,11 +44,14 @@ if TYPE_CHECKING:
 
 # ---- Whether an image is labeled in chunks, and whether its options allow it
 
-# Options of both `segment` and `segment_chunked`; the others need all pixels at once.
-TAKEN = tuple(
-    name for name in options_of(SegmentOptions) if name in signature(segment_chunked).parameters
-)
-OWN = ("chunks", "shards", "scheduler", "workers", "resume")  # options for images in chunks only
+OWN = (
+    "chunks",
+    "shards",
+    "numbering",
+    "scheduler",
+    "workers",
+    "resume",
+)  # options for images in chunks only
 
 
 @dataclass(frozen=True)
@@ -66,15 +66,18 @@ class Choices:
     why: str = ""  # reason for labeling in chunks
     typed: Collection[str] = ()  # names of the options that the user typed
     shards: bool | None = None  # whether labels are stored in shards
+    numbering: str = "raster"  # order of labels
 
 
-def why_chunked(path: Path, options: Options, *, chunked: bool) -> str:
+def why_chunked(path: Path, out: Path, options: Options, *, chunked: bool) -> str:
     """Return the reason for labeling an image in chunks; "" if it is labeled in memory.
 
-    Raises RefusedError if `chunked` is set but the image cannot be read in chunks.
+    A Zarr that fits into memory is labeled as a whole if its options ask for that. Raises
+    RefusedError if `chunked` is set but the image cannot be read in chunks.
     """
     if is_zarr(path):
-        return "a Zarr"
+        whole = takes_whole(path, options) and not (chunked or _is_zarr_of_labels(out))
+        return "" if whole else "a Zarr"
     is_tiff = kind_of(path) == FILE and path.suffix.lower() in TIFF
     if chunked:
         if not is_tiff:
@@ -115,12 +118,7 @@ def refuse_own(typed: Collection[str]) -> None:
 
 def check_choices(options: Options, choices: Choices) -> None:
     """Raise RefusedError if an option does not work block by block."""
-    given = options.segment
-    refused: dict[str, object] = {
-        name: given[name]
-        for name, (default, _) in options_of(SegmentOptions).items()
-        if name not in TAKEN and given[name] != default
-    }
+    refused = needs_whole(options)
     if options.slices:
         refused["slices"] = True
     if options.series:
@@ -133,6 +131,8 @@ def check_choices(options: Options, choices: Choices) -> None:
         remedy = "Leave it out"
         if "--memory-limit" in choices.why:
             remedy += ", or pass a larger --memory-limit"
+        elif choices.why == "a Zarr" and name in needs_whole(options):
+            remedy += "; a Zarr that fits into memory takes it, where --out is a folder for results"
         option = f"--{name.replace('_', '-')}"
         message = f"{option} needs the image as a whole, not chunks; got {choices.why}. {remedy}."
         raise RefusedError(message)
@@ -392,6 +392,7 @@ def _label(
             **axes.arguments,
             chunks=choices.chunks,
             shards=choices.shards,
+            numbering=choices.numbering,
             out=places.labels,
             scheduler=choices.scheduler,
             workers=choices.workers,
@@ -461,7 +462,7 @@ def find_places(path: Path, out: Path, options: Options) -> Places:
     """
     out = expanded(out, "--out")
     table = f"table.{options.format}"
-    if out.suffix.lower() == ".zarr" or _is_among_labels(out):
+    if _is_zarr_of_labels(out):
         places = Places(out, out / table, out / "record.json")
     else:
         name = stem(path)
@@ -477,6 +478,11 @@ def find_places(path: Path, out: Path, options: Options) -> Places:
         message = f"--out must not be the image or in it; got {quoted(places.labels)}. {remedy}."
         raise RefusedError(message)
     return places
+
+
+def _is_zarr_of_labels(out: Path) -> bool:
+    """Return whether a path is that of the Zarr of labels itself, not of a folder for results."""
+    return out.suffix.lower() == ".zarr" or _is_among_labels(out)
 
 
 def _is_among_labels(out: Path) -> bool:

@@ -213,6 +213,15 @@ class ChunkOptions:
         flags=("--shards/--no-shards",),
         commands=("segment",),
     )
+    numbering: str = option(
+        "raster",
+        "word",
+        "Order of labels: raster, that of first pixels in the image; or blocks, that of blocks, "
+        "which takes memory only for objects that touch the side of a block.",
+        panel=CHUNKS,
+        words=("raster", "blocks"),
+        commands=("segment",),
+    )
     scheduler: str = option(
         "threads",
         "name",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from equilabel.devices import compiling
 from equilabel.storage.files import flush_folder
+from equilabel.storage.ome_zarr import is_zarr
 
 from .chunked import check_formats, refuse_own, why_chunked
 from .errors import explain
@@ -63,7 +64,7 @@ def run(
     for note in notes:
         complain(note)
     path = expanded(word, "IMAGE")
-    why = why_chunked(path, options, chunked=chunked) if word.strip() else ""
+    why = why_chunked(path, out, options, chunked=chunked) if word.strip() else ""
     if why:
         from .chunked import run_in_chunks
 
@@ -120,7 +121,7 @@ def _file(word: str, options: Options) -> Path:
     path = expanded(word, "IMAGE")
     kind = kind_of(path) if word.strip() else NOTHING
     wanted = FOLDER if options.slices else FILE
-    if kind == wanted:
+    if kind == wanted or (is_zarr(path) and not options.slices):
         return path
     if kind == FOLDER:
         remedy = (

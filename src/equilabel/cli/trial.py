@@ -6,15 +6,18 @@ import errno
 import math
 import warnings
 from importlib.util import find_spec
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel import segment_chunked
 from equilabel.forecast import BASE, LABELED, of_elements, of_pixels
+from equilabel.options import SegmentOptions, options_of
 from equilabel.quantities import parse
 from equilabel.storage.errors import is_shortage
 from equilabel.storage.images import TIFF
-from equilabel.storage.memory import readable
+from equilabel.storage.memory import free, readable
 from equilabel.storage.ome_zarr import is_zarr
 
 from .errors import explain
@@ -27,6 +30,10 @@ if TYPE_CHECKING:
 
     from .options import Options
 
+# Options of both `segment` and `segment_chunked`; the others need all pixels at once.
+TAKEN = tuple(
+    name for name in options_of(SegmentOptions) if name in signature(segment_chunked).parameters
+)
 # Bytes per pixel: of labels that are measured, and of numbers in overlays.
 MEASURED, NUMBERS = 16, 4
 FIXED, DRAWN, SMALLEST, LARGEST = 40_000_000, 28, 1_400_000, 4_200_000  # pixels of overlays
@@ -81,11 +88,34 @@ def is_in_blocks(path: Path, options: Options) -> bool:
     if options.command != "batch" or options.slices:
         return False
     if is_zarr(path):
-        return True
+        return not takes_whole(path, options)
     if options.too_large != "chunked" or path.suffix.lower() not in TIFF:
         return False
     limit = options.memory_limit
     return limit is not None and forecast(read_header(path, series=options.series), options) > limit
+
+
+def takes_whole(path: Path, options: Options) -> bool:
+    """Return whether a Zarr is labeled as a whole: its options ask for that, and it fits."""
+    from equilabel.storage.images import read_header
+
+    if not needs_whole(options):
+        return False
+    try:
+        need = forecast(read_header(path), options)
+    except Exception:  # reported when the file is read
+        return False
+    return need <= (free() if options.memory_limit is None else options.memory_limit)
+
+
+def needs_whole(options: Options) -> dict[str, object]:
+    """Return the options that need all pixels of an image at once, such as `split`."""
+    given = options.segment
+    return {
+        name: given[name]
+        for name, (default, _) in options_of(SegmentOptions).items()
+        if name not in TAKEN and given[name] != default
+    }
 
 
 def refuse_too_large(path: Path, header: Header, options: Options) -> None:
