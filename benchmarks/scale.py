@@ -273,7 +273,7 @@ def run_graph(edges: int, size: int) -> dict[str, float]:
 
 
 def run_merge(blocks: int, each: int, share: float) -> dict[str, float]:
-    """Number the components of blocks, of which a share touches a face, block by block.
+    """Merge the components of blocks, of which a share touches a face, block by block.
 
     Half of those that touch a face belong to one of the next block.
     """
@@ -288,6 +288,7 @@ def run_merge(blocks: int, each: int, share: float) -> dict[str, float]:
 
         @staticmethod
         def part(_: int) -> Part:
+            """Return the components of a block."""
             return Part(0, each, np.arange(1, listed + 1), none, none, sizes)
 
     def pairs() -> Iterator[tuple[int, int, np.ndarray]]:
@@ -649,10 +650,11 @@ def write_tables() -> None:
     for row, one in ((row, row["chunked"]) for row in runs):
         stages = ", ".join(f"{one[f'{name}_seconds']:.3g}" for name in ("label", "merge", "write"))
         block = row.get("block") or 64
+        state = STATE if STATE in one else "faces_bytes"
         lines.append(
             f"| {row['side']}^3 | {(row['side'] // block) ** 3} of {block}^3 | "
             f"{one['seconds']:.3g}: {stages} | {one['peak_mb']:.0f} MB | "
-            f"2 x {gigabytes(one, 'image_bytes')} | {gigabytes(one, STATE if STATE in one else 'faces_bytes')} | "
+            f"2 x {gigabytes(one, 'image_bytes')} | {gigabytes(one, state)} | "
             f"{gigabytes(one, 'labels_bytes')} | {one['labels']:,} |"
         )
     memory = known["memory"][0]

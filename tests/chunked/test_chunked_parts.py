@@ -184,3 +184,12 @@ def test_another_numbering_is_refused(tmp_path):
     label_chunked(NOISE, chunks=9, out=tmp_path / "a.zarr")
     with pytest.raises(ValueError, match="got numbering='blocks', before numbering='raster'"):
         label_chunked(NOISE, chunks=9, out=tmp_path / "a.zarr", numbering="blocks", resume=True)
+
+
+def test_a_zarr_of_the_caller_may_leave_out_empty_chunks(tmp_path):
+    image = NOISE.copy()
+    image[:8, :9] = False
+    out = zarr.create_array(tmp_path / "a.zarr", shape=image.shape, chunks=(7, 8, 9), dtype="i4")
+    label_chunked(image, chunks=(7, 8, 9), out=out)
+    assert not (tmp_path / "a.zarr" / "c" / "0" / "0" / "0").exists()
+    np.testing.assert_array_equal(out[...], label(image))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial, reduce
 from itertools import product
@@ -146,7 +147,8 @@ class ZarrOutput:
             )
         ]
         for file in files:
-            flush_file(file)
+            with suppress(FileNotFoundError):  # an array of the caller may leave out empty chunks
+                flush_file(file)
         for folder in {above for file in files for above in list(file.parents)[: array.ndim]}:
             flush_folder(folder)
 
