@@ -264,7 +264,7 @@ def test_memory_is_a_store_too():
     found = label_chunked("memory://noise.zarr", out="memory://labels.zarr", chunks=8)
     np.testing.assert_array_equal(opened("memory://labels.zarr")[...], label(NOISE))
     assert found.protocol == "memory"
-    assert not upath.UPath("memory://.labels.zarr.unfinished").exists()
+    assert not files("memory://.labels.zarr.unfinished")
     upath.UPath("memory://labels.zarr").fs.store.clear()
 
 
@@ -274,3 +274,25 @@ def test_a_url_of_this_machine_is_a_path(tmp_path):
     found = label_chunked(f"file://{tmp_path}/noise.zarr", out=f"file://{tmp_path}/labels.zarr")
     assert found == tmp_path / "labels.zarr"
     assert {one.name for one in tmp_path.iterdir()} == {"noise.zarr", "labels.zarr"}
+
+
+def test_of_two_runs_that_begin_at_once_one_goes_on(bucket):
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(4) as pool:
+        leases = [remote.Lease(upath.UPath(f"{bucket}/lock")) for _ in range(4)]
+        assert sum(pool.map(remote.Lease.take, leases)) == 1
+    for lease in leases:
+        lease.release()
+
+
+def test_a_scheduler_that_is_lost_is_not_called_a_store(bucket, monkeypatch):
+    from equilabel.chunked.engine import LostSchedulerError
+
+    def lost(*_):
+        message = "scheduler must stay reachable"
+        raise LostSchedulerError(message)
+
+    monkeypatch.setattr(results, "number_blocks", lost)
+    with pytest.raises(LostSchedulerError, match="scheduler must stay"):
+        label_chunked(f"{bucket}/noise.zarr", out=f"{bucket}/out.zarr", chunks=8)

@@ -449,7 +449,6 @@ def unfinished(out: Any, manifest: Mapping[str, Any], *, resume: bool) -> Iterat
             check_manifest(known, manifest, str(out))
         yield folder
         _clear(folder)
-    remove_tree(folder)
 
 
 @contextmanager
@@ -474,6 +473,8 @@ def _locked(folder: Any, out: Any) -> Iterator[None]:
             if done and os.name != "nt":  # Windows cannot remove open files
                 remove_tree(folder)
             os.close(cast("int", descriptor))
+            if done and os.name == "nt":
+                remove_tree(folder)
 
 
 def read_object(file: Any) -> dict[str, Any] | None:

@@ -27,7 +27,6 @@ from equilabel.storage.table import PARTS, TABLE, read_parts, write_table
 from .checkpoints import (
     MANIFEST,
     Checkpoints,
-    DamagedFileError,
     MemoryCheckpoints,
     blocks_together,
     check_manifest,
@@ -100,7 +99,7 @@ class Whole(NamedTuple):
     found: Found
 
 
-FORMAT = 2  # of checkpoints
+FORMAT = 3  # of checkpoints
 KEY = "equilabel"  # in the attributes of labels
 AGAIN = "Make room, and run again with resume=True."
 ELSEWHERE = "Make room, or name another folder in TMPDIR."
@@ -127,10 +126,9 @@ def naming_store(place: Any) -> Iterator[None]:
     """Name the store in the errors of its library, which say little."""
     try:
         yield
-    except (FileExistsError, DamagedFileError):
-        raise
     except OSError as error:
-        if not is_remote(place):
+        ours = type(error).__module__.startswith("equilabel") or isinstance(error, FileExistsError)
+        if ours or not is_remote(place):
             raise
         message = (
             f"out must be in a store that can be read and written; got {error} for {str(place)!r}. "

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from math import prod
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class Choices:
     why: str = ""  # reason for labeling in chunks
     typed: Collection[str] = ()  # names of the options that the user typed
     shards: bool | None = None  # whether labels are stored in shards
-    numbering: str = "raster"  # order of labels
+    numbering: Literal["raster", "blocks"] = "raster"  # order of labels
 
 
 def why_chunked(path: Path, out: Path, options: Options, *, chunked: bool) -> str:

@@ -133,6 +133,7 @@ class Lease:
             if self._read() != known:
                 return False
         self._write(0)
+        time.sleep(BEAT / 5)
         if (self._read() or {}).get("token") != self._token:  # another run was faster
             return False
         threading.Thread(target=self._renew, name="equilabel-lease", daemon=True).start()
