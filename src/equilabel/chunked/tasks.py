@@ -359,7 +359,8 @@ def check_group(saved: Saved, blocks: Blocks, group: range, output: Output) -> r
 # ---- All blocks of an image
 
 
-TASKS = 12  # of comparing in memory: more would wait for Python's lock
+TOGETHER = 32  # most blocks that are compared in one task
+TASKS = 12  # of comparing, if there are enough blocks: more would wait for Python's lock
 
 
 def number_blocks(setup: Setup, source: Readable, map_tasks: MapTasks, progress: Progress) -> int:
@@ -408,7 +409,7 @@ def _compare(
     """Yield the pairs of components of all blocks that touch, in any order."""
     if setup.blocks.number == 1 and not any(setup.blocks.periodic):
         return
-    some = -(-len(groups) // TASKS) if setup.saved.together == 1 else 1
+    some = max(1, min(-(-len(groups) // TASKS), TOGETHER // setup.saved.together))
     spans = [
         range(part[0].start, part[-1].stop)
         for part in (groups[first : first + some] for first in range(0, len(groups), some))
