@@ -250,10 +250,13 @@ class Cache:
                 self._held.move_to_end(key)
             return self._held.get(key)
 
-    def put(self, key: Hashable, arrays: Arrays) -> None:
-        """Keep a record, in place of others."""
+    def put(self, key: Hashable, arrays: Arrays, *, only_if_room: bool = False) -> None:
+        """Keep a record, in place of others or, with `only_if_room`, beside them."""
+        added = sum(one.nbytes for one in arrays)
         with self._lock:
-            self._size += sum(one.nbytes for one in arrays) * (key not in self._held)
+            if key in self._held or (only_if_room and self._size + added > CACHED):
+                return
+            self._size += added
             self._held[key] = arrays
             while self._size > CACHED and len(self._held) > 1:
                 old = self._held.popitem(last=False)[1]
@@ -291,46 +294,29 @@ class Checkpoints(Saved):
         with replacing(path, flush=False) as unfinished, unfinished.open("wb") as file:
             file.writelines([MAGIC, len(index).to_bytes(8, "little"), index, *packed])
         for name, arrays in records.items():
-            self._cache.put((stage, group, name), arrays)
+            self._cache.put((stage, group, name), arrays, only_if_room=True)
 
     def names(self, stage: str, group: int) -> list[str]:
         """List the records of a group."""
-        return self._index(self._path(stage, group), "")[0]
+        return _index_of(self._path(stage, group), self.token)[0]
 
     def has(self, stage: str, group: int) -> bool:
         """Return whether the records of a group are complete and undamaged."""
+        path = self._path(stage, group)
         try:
-            _, ends, data = self._index(self._path(stage, group))
-            for start, end in pairwise(ends):
+            _, ends = _read_index(path)
+            data = _read_bytes(path, ends[0], ends[-1])
+            for start, end in pairwise(ends - ends[0]):
                 unpack(data[start:end])
         except DamagedFileError:
             return False
         return True
 
     def _read(self, stage: str, group: int, name: str) -> Arrays:
-        return unpack(self._index(self._path(stage, group), name)[2])
-
-    def _index(self, path: Any, name: str | None = None) -> tuple[list[str], Any, bytes]:
-        """Read the names of the records of a file, where they begin, and one, none ("") or all."""
-        start = len(MAGIC) + 8
-        try:
-            head = read_range(path, 0, HEAD)
-            size = int.from_bytes(head[len(MAGIC) : start], "little")
-            if head[: len(MAGIC)] != MAGIC:
-                raise _damaged(path.name)
-            if start + size > len(head):
-                head = read_range(path, 0, min(start + size, path.stat().st_size))
-            text, ends = unpack(head[start : start + size])
-            names = text.tobytes().decode().split("\n")
-            places = (0, len(names)) if name is None else (0, 0)
-            if name:
-                places = (names.index(name), names.index(name) + 1)
-            first, last = (int(ends[place]) + start + size for place in places)
-            return names, ends, read_range(path, first, last) if last > first else b""
-        except DamagedFileError:
-            raise
-        except (OSError, ValueError) as error:
-            raise _damaged(error) from error
+        path = self._path(stage, group)
+        names, ends = _index_of(path, self.token)
+        place = names.index(name)
+        return unpack(_read_bytes(path, ends[place], ends[place + 1]))
 
     def save_numbers(self, numbers: Numbers) -> None:
         """Store the labels of all components."""
@@ -351,6 +337,7 @@ class Checkpoints(Saved):
     def forget(self) -> None:
         """Forget what is kept in memory of what is stored."""
         _cache_of.cache_clear()
+        _index_of.cache_clear()
 
 
 def blocks_together(shape: Sequence[int], sides: Sequence[int]) -> int:
@@ -361,6 +348,33 @@ def blocks_together(shape: Sequence[int], sides: Sequence[int]) -> int:
     """
     number = prod(-(-length // side) for length, side in zip(shape, sides, strict=True))
     return max(1, min(32, number // 256, MOST // prod(sides)))
+
+
+def _read_index(path: Any) -> tuple[list[str], HostArray]:
+    """Read the names of the records of a file, and where they begin, and end."""
+    start = len(MAGIC) + 8
+    head = _read_bytes(path, 0, HEAD)
+    size = int.from_bytes(head[len(MAGIC) : start], "little")
+    if head[: len(MAGIC)] != MAGIC:
+        raise _damaged(path.name)
+    if start + size > len(head) == HEAD:
+        head = _read_bytes(path, 0, min(start + size, path.stat().st_size))
+    text, ends = unpack(head[start : start + size])
+    return text.tobytes().decode().split("\n"), ends + start + size
+
+
+@lru_cache(256)
+def _index_of(path: Any, token: str) -> tuple[list[str], HostArray]:
+    """Read the index of a file once in each process of a run."""
+    return _read_index(path)
+
+
+def _read_bytes(path: Any, start: int, stop: int) -> bytes:
+    """Read a part of a file; raise DamagedFileError if that is not possible."""
+    try:
+        return read_range(path, int(start), int(stop))
+    except (OSError, ValueError) as error:
+        raise _damaged(error) from error
 
 
 @lru_cache(4)
