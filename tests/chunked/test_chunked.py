@@ -268,6 +268,16 @@ def test_an_image_that_changes_meanwhile_is_noticed(stored, tmp_path):
     assert not (tmp_path / "out.zarr").exists()
 
 
+def test_chunks_that_vanish_before_they_are_read_are_noticed(stored, tmp_path):
+    def remove(stage, done, total):
+        if stage == "label" and not done:
+            next(file for file in (stored / "c").rglob("*") if file.is_file()).unlink()
+
+    with pytest.raises(ChangedInputError, match="got other files than at the beginning"):
+        label_chunked(stored, out=tmp_path / "out.zarr", chunks=8, progress=remove)
+    assert not (tmp_path / "out.zarr").exists()
+
+
 def test_one_run_at_a_time_writes_a_path(stored, tmp_path):
     refused = []
 

@@ -193,3 +193,11 @@ def test_a_zarr_of_the_caller_may_leave_out_empty_chunks(tmp_path):
     label_chunked(image, chunks=(7, 8, 9), out=out)
     assert not (tmp_path / "a.zarr" / "c" / "0" / "0" / "0").exists()
     np.testing.assert_array_equal(out[...], label(image))
+
+
+@pytest.mark.parametrize("values", [np.uint8, np.float32])
+def test_numbers_by_blocks_keep_objects_of_different_values_apart(values):
+    image = RNG.integers(0, 3, (23, 31)).astype(values)
+    expected = label(image)
+    found = label_chunked(image, chunks=(6, 7), numbering="blocks")
+    assert same_objects(found, expected)

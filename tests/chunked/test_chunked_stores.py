@@ -296,3 +296,21 @@ def test_a_scheduler_that_is_lost_is_not_called_a_store(bucket, monkeypatch):
     monkeypatch.setattr(results, "number_blocks", lost)
     with pytest.raises(LostSchedulerError, match="scheduler must stay"):
         label_chunked(f"{bucket}/noise.zarr", out=f"{bucket}/out.zarr", chunks=8)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("stage", ["label", "merge", "write"])
+def test_a_bucket_that_vanishes_ends_the_run_and_nothing_is_a_zarr(s3, stage, tmp_path):
+    def vanish(now, done, total):
+        if now == stage and not done:
+            s3fs.S3FileSystem(skip_instance_cache=True).rm(s3, recursive=True)
+
+    for out in (f"{s3}/out.zarr", tmp_path / "out.zarr"):
+        s3fs.S3FileSystem.clear_instance_cache()
+        s3fs.S3FileSystem().mkdirs(s3, exist_ok=True)
+        put(f"{s3}/noise.zarr", overwrite=True)
+        with pytest.raises((OSError, ValueError, RuntimeError), match=r"must|decoded"):
+            label_chunked(f"{s3}/noise.zarr", out=out, chunks=8, progress=vanish)
+    s3fs.S3FileSystem.clear_instance_cache()
+    assert not s3fs.S3FileSystem().exists(f"{s3}/out.zarr/zarr.json")
+    assert not (tmp_path / "out.zarr").exists()

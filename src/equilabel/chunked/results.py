@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -47,7 +47,7 @@ from .outputs import (
     zarr_at,
 )
 from .sources import folder_of
-from .tasks import number_blocks, write_blocks
+from .tasks import ChangedInputError, number_blocks, write_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -169,6 +169,7 @@ def _label(
         found = (
             Found() if stages.finish is None else stages.finish(setup, parts, map_tasks, progress)
         )
+        _refuse_changed(source, manifest)
         ours = {KEY: {"num": count, "manifest": manifest, **found.attributes}}
         _complete(made, output, target, setup.pyramid, found.table, ours, map_tasks, progress)
         if out is None:
@@ -185,6 +186,22 @@ def _label(
     if found.table is None:
         found = found._replace(table=read_parts(out))
     return Whole(_as(kind, out), count, found)
+
+
+def _refuse_changed(source: Source, manifest: Mapping[str, Any]) -> None:
+    """Raise ChangedInputError if files of the image have changed; missing chunks read as zeros."""
+    known = manifest.get("image", {})
+    if "files" not in known:
+        return
+    now = None
+    with suppress(OSError):  # they are gone
+        now = source.identity()
+    if now != known:
+        message = (
+            "label_image must stay as it is until its labels are written; got other files than at "
+            "the beginning. Remove what was begun, and run again."
+        )
+        raise ChangedInputError(message)
 
 
 def _exists(out: Any) -> bool:
