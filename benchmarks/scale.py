@@ -7,6 +7,7 @@
     python benchmarks/scale.py peer --python VENV/bin/python --name "peer, dask 2025.3"
     python benchmarks/scale.py graph                     # face graphs of 10^7 and 10^8 edges
     python benchmarks/scale.py objects --sides 256 1152  # tables of up to 10^8 objects
+    python benchmarks/scale.py nuclei --side 1024        # labels and table beside cc3d and SciPy
     python benchmarks/scale.py merge                     # of 10^7 to 10^9 components, by blocks
     python benchmarks/scale.py files                     # `equilabel batch` beside reading, writing
     python benchmarks/scale.py table                     # writes the tables of docs/scale.md
@@ -22,6 +23,7 @@ meanwhile lies in the folder of temporary files (`TMPDIR`) and is removed. On tw
     peer      2 min   0.7 GB of disk
     graph     2 min   2 GB of memory
     objects   15 min  20 GB of disk, 5 GB of memory
+    nuclei    5 min   1 GB of disk, 16 GB of memory
     merge     2 min   4 GB of memory
     files     7 min   3.5 GB of disk
 """
@@ -50,7 +52,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"
-WHAT = ("growth", "memory", "large", "peer", "graph", "objects", "merge", "files", "table")
+WHAT = (
+    "growth",
+    "memory",
+    "large",
+    "peer",
+    "graph",
+    "objects",
+    "nuclei",
+    "merge",
+    "files",
+    "table",
+)
 SIDES = [128, 256, 512, 1024]
 NUMBERINGS = "raster", "blocks"
 STATE = "state_bytes"
@@ -89,6 +102,71 @@ def make_image(path: Path, side: int, chunk: int, **form: Any) -> None:
 
     with ThreadPoolExecutor(threads.available()) as pool:
         list(pool.map(fill, *zip(*enumerate(np.ndindex(*(side // piece,) * 3)), strict=True)))
+
+
+def make_nuclei(path: Path, side: int) -> None:
+    """Write a stack of nuclei, turned and repeated, as a Zarr of uint8 in chunks of 128^3."""
+    import zarr
+
+    from equilabel.samples import nuclei_3d
+
+    image = zarr.create_array(path, shape=(side,) * 3, chunks=(128,) * 3, dtype="u1")
+    tile = nuclei_3d((128, 256, 256))
+    for number, (z, y, x) in enumerate(np.ndindex(side // 128, side // 256, side // 256)):
+        turned = np.rot90(tile, number, (1, 2))[:: (-1) ** z]
+        image[z * 128 : (z + 1) * 128, y * 256 : (y + 1) * 256, x * 256 : (x + 1) * 256] = turned
+
+
+def run_nuclei(image: str, out: str, name: str, level: float) -> dict[str, float]:
+    """Label and measure a Zarr by one program, from reading it to labels and table on the disk.
+
+    The columns are those that all have: number of pixels, box and centroid.
+    """
+    import pandas as pd
+    import zarr
+
+    small = np.zeros((64,) * 3, "u1")
+    small[8:20, 8:20, 8:20] = 255
+    columns = ("label", "num_pixels", "bbox", "centroid")
+    if name == "equilabel":
+        from equilabel import segment_chunked
+
+        with tempfile.TemporaryDirectory(dir=Path(out).parent) as folder:
+            how: Any = {"chunks": 32, "properties": columns}
+            segment_chunked(small, 100, out=Path(folder, "a"), **how)
+        start, cpu = time.perf_counter(), time.process_time()
+        found = segment_chunked(image, level, out=out, properties=columns)
+        count, pixels = found.num, int(found.table["num_pixels"].sum())
+    else:
+        from equilabel.chunked.outputs import create_zarr
+
+        start, cpu = time.perf_counter(), time.process_time()
+        mask = zarr.open_array(image)[...] > level
+        if name == "cc3d":
+            import cc3d
+
+            labels, count = cc3d.connected_components(mask, connectivity=26, return_N=True)
+            counts = cc3d.statistics(labels)
+            sizes, middles = counts["voxel_counts"][1:], counts["centroids"][1:]
+        else:
+            from scipy import ndimage
+
+            labels, count = ndimage.label(mask, np.ones((3, 3, 3)))
+            ndimage.find_objects(labels)
+            sizes = np.bincount(labels.ravel(), minlength=count + 1)[1:]
+            middles = ndimage.center_of_mass(mask, labels, np.arange(1, count + 1))
+        table = pd.DataFrame({"num_pixels": sizes}).join(pd.DataFrame(np.array(middles)))
+        create_zarr(Path(out), labels.shape, (128,) * 3, np.dtype(np.int32))
+        zarr.open_array(out, mode="r+")[...] = labels
+        table.to_csv(Path(out, "table.csv"))
+        pixels = int(sizes.sum())
+    return {
+        "seconds": time.perf_counter() - start,
+        "cpu_seconds": time.process_time() - cpu,
+        "peak_mb": peak(),
+        "objects": int(count),
+        "pixels": pixels,
+    }
 
 
 def bytes_of(folder: Path) -> int:
@@ -625,6 +703,20 @@ def describe_objects(rows: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def describe_nuclei(rows: list[dict[str, Any]]) -> list[str]:
+    """Return a table of programs that label and measure the same image."""
+    side = rows[0]["side"]
+    lines = [
+        f"| {side:,}^3 of nuclei, {rows[0]['objects']:,} objects | seconds | CPU s | peak memory |",
+        "| --- | --- | --- | --- |",
+    ]
+    return lines + [
+        f"| {row['name']} | {row['seconds']:.3g} | {row['cpu_seconds']:.3g} | "
+        f"{row['peak_mb']:,.0f} MB |"
+        for row in rows
+    ]
+
+
 def describe_merge(rows: list[dict[str, Any]]) -> list[str]:
     """Return a table of the merge by blocks."""
     lines = [
@@ -677,6 +769,7 @@ def write_tables() -> None:
         ]
         ratios = [f"{peer[name] / ours[name]:.3g}" for name in ("seconds", "cpu_seconds")]
         lines.append(f"| Dask {peer['dask']} | {' | '.join(cells + ratios)} |")
+    lines += ["", *describe_nuclei(known["nuclei"])] if "nuclei" in known else []
     lines += ["", *describe_objects(known["objects"]), "", *describe_merge(known["merge"])]
     lines += ["", *describe_files(known["files"][0])]
     commits = [
@@ -725,6 +818,16 @@ def main() -> None:
         shares = (0.02, 0.1)
         rows = [fresh("run_merge", *some, share) for share in shares for some in sizes]
         keep("merge", [{**row} for row in rows])
+        return
+    if options.what == "nuclei":
+        with tempfile.TemporaryDirectory(prefix="equilabel-scale-") as folder:
+            image, rows = Path(folder, "image.zarr"), []
+            make_nuclei(image, options.side)
+            for name in ("equilabel", "cc3d", "scipy"):
+                found = fresh("run_nuclei", str(image), str(Path(folder, name)), name, 60.0)
+                rows.append({"name": name, "side": options.side, **found})
+                shutil.rmtree(Path(folder, name))
+            keep("nuclei", rows)
         return
     if options.what == "objects":
         with tempfile.TemporaryDirectory(prefix="equilabel-scale-") as folder:
