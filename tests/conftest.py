@@ -57,6 +57,15 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(skip)
 
 
+@pytest.fixture(autouse=True)
+def _small_arrays_are_cut_into_blocks(request, monkeypatch):
+    """Tests of chunks use small images, which a user would not cut."""
+    if request.path.parent.name == "chunked":
+        # The function that the package shows has the name of its module.
+        module = import_module("equilabel.chunked.label")
+        monkeypatch.setattr(sys.modules[module.__name__], "SMALL", 0)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _compiler_untraced():
     """Let numba compile without being watched by coverage, which makes it 1.6 times slower."""

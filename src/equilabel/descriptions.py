@@ -22,6 +22,9 @@ STAGES = {
     "merge": "joining objects of neighboring blocks",
     "write": "writing labels",
     "shrink": "writing lower resolutions",
+    "table": "making the table",
+    "reduce": "computing what all blocks need",
+    "store": "computing the image",
 }
 """Names of the stages that `segment`, `label_chunked` and `segment_chunked` report, as text."""
 

@@ -196,6 +196,7 @@ def test_numbers_by_blocks_are_asked_for_by_an_option(here, capsys):
     assert pairs.shape[1] == expected.max() + 1
     assert (labels != expected).any()
     tifffile.imwrite("plain.tif", IMAGE[1])
+    capsys.readouterr()
     assert "--numbering needs an image in chunks" in refused(
         capsys, "segment", "plain.tif", "--numbering", "blocks"
     )

@@ -22,7 +22,7 @@ def test_it_takes_all_options_of_batch_but_those_of_a_run():
     assert set(batch) - set(label) == {
         *("inputs", "recursive", "jobs", "time_limit", "too_large", "dry_run")
     }
-    own = {"image", "chunked", "chunks", "shards", "workers"}
+    own = {"image", "chunked", "chunks", "shards", "numbering", "workers"}
     assert set(label) - set(batch) == own
     shared = set(label) - own - {"out", "scheduler"}  # these have other defaults
     assert {name: label[name].default for name in shared} == {

@@ -104,7 +104,7 @@ def label_chunked(
         Whether to resume a run with the same `out` that was killed. The labels are the same as
         without interruption.
     progress : callable, optional
-        Called as ``progress(stage, done, total)`` with the stages "label", "merge" and "write" and
+        Called as ``progress(stage, done, total)`` with a stage, such as "label" or "write", and
         numbers of blocks. An exception that it raises ends the run, which can be resumed.
     **options
         Options of the method, see `METHODS`.

@@ -28,8 +28,8 @@ HYSTERESIS, HOLES = (
     for of in ("hysteresis", "holes")
 )
 STAGES = (
-    *("histogram", "threshold", *HYSTERESIS, "mask: write", *HOLES),
-    *("label", "merge", "write", "shrink"),
+    *("reduce", "store", "histogram", "threshold", *HYSTERESIS, "mask: write", *HOLES),
+    *("label", "merge", "write", "table", "shrink"),
 )
 ELEMENTS = 2**22  # of a block: small, so that a cancelled run ends soon
 NEEDED = ("dask", "zarr")
