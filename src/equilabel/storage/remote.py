@@ -124,6 +124,7 @@ class Lease:
 
     def __init__(self, file: Any) -> None:
         self._file, self._token, self._ended = file, secrets.token_hex(8), threading.Event()
+        self._renewing = threading.Thread(target=self._renew, name="equilabel-lease", daemon=True)
 
     def take(self) -> bool:
         """Take the lock; return False if another run works: its file has changed meanwhile."""
@@ -136,12 +137,14 @@ class Lease:
         time.sleep(BEAT / 5)
         if (self._read() or {}).get("token") != self._token:  # another run was faster
             return False
-        threading.Thread(target=self._renew, name="equilabel-lease", daemon=True).start()
+        self._renewing.start()
         return True
 
     def release(self) -> None:
         """Give the lock back."""
         self._ended.set()
+        if self._renewing.is_alive():  # it could write once more
+            self._renewing.join()
         with suppress(OSError):
             self._file.unlink()
 
