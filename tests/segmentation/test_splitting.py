@@ -8,14 +8,15 @@ import tifffile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
+from skimage.morphology import local_maxima, reconstruction
 
 from attack.numbers import is_split
 from equilabel import binarize, label, segment, split_touching
 from equilabel.cli.program import main
+from equilabel.devices import threads
 from equilabel.samples.nuclei import nuclei_2d, nuclei_mask
-from equilabel.segmentation import necks, splitting
-from equilabel.segmentation import necks as radii
-from equilabel.segmentation.splitting import split_component
+from equilabel.segmentation import splitting
+from equilabel.segmentation.cpu import parts as kernels
 
 Y, X = np.mgrid[:120, :120].astype(float)
 
@@ -87,19 +88,76 @@ def test_equal_disks_without_a_neck_are_one_object():
     """`skimage.morphology.h_maxima` finds two seeds here: both ends have the greatest distance."""
     mask = disk(60, 50, 15) | disk(60, 51, 15)
     mask[75, 50:52] = True
-    assert split_component(mask, 0.8, (1, 1), 2) is None
+    assert split_touching(mask).max() == 1
 
 
-def test_seeds_are_the_same_whichever_way_they_are_found(monkeypatch):
-    mask = nuclei_mask((200, 200))
-    for tolerance in (0.3, 0.8, 2):
-        found = []
-        for rounds in (0, 12, 1000):
-            monkeypatch.setattr(necks, "ROUNDS", rounds)
-            found.append(split_component(mask, tolerance, (1, 1), 2))
-        for parts in found[1:]:
-            pairs = set(zip(parts.flat, found[0].flat, strict=True))
-            assert len(pairs) == len(np.unique(parts)) == len(np.unique(found[0]))
+def split_slowly(mask, tolerance, distances, connectivity):
+    """Split a component as the documentation says, with SciPy and scikit-image: (..., ) of int."""
+    fine = mask
+    for axis in range(mask.ndim):
+        fine = fine.repeat(2, axis=axis)
+    squares = ndimage.distance_transform_edt(fine, np.divide(distances, 2)) ** 2
+    for axis in range(mask.ndim):
+        squares = np.maximum.reduceat(squares, range(0, squares.shape[axis], 2), axis)
+    squares = np.rint(squares * 2**20) / 2**20  # equal ones are equal
+    radii = np.sqrt(squares)
+    around = ndimage.generate_binary_structure(mask.ndim, connectivity)
+    lowered = reconstruction(radii - tolerance, radii, footprint=around)
+    seeds = local_maxima(lowered, footprint=around) & (lowered > 0.5)
+    found, count = ndimage.label(seeds, around)
+    tops = ndimage.maximum(radii, found, range(1, count + 1))
+    firsts = [
+        np.argwhere((found == k) & (radii == top))[0].tolist() for k, top in enumerate(tops, 1)
+    ]
+    order = sorted(range(count), key=lambda k: (-tops[k], firsts[k]))
+    marks = np.zeros(mask.shape, int)
+    for number, k in enumerate(order, 1):
+        marks[found == k + 1] = number
+    steps = np.argwhere(around) - 1
+    steps = steps[np.abs(steps).sum(1) > 0]
+    for level in sorted({*radii[mask].tolist()}, reverse=True):
+        while True:
+            best = {}
+            for place in np.argwhere(mask & (marks == 0) & (radii >= level)):
+                there = place + steps
+                there = there[((there >= 0) & (there < mask.shape)).all(1)]
+                offers = [(-radii[tuple(q)], marks[tuple(q)]) for q in there if marks[tuple(q)]]
+                if offers:
+                    best[tuple(place)] = min(offers)[1]
+            if not best:
+                break
+            for place, mark in best.items():
+                marks[place] = mark
+    return marks if count > 1 else mask.astype(int)
+
+
+@pytest.mark.parametrize("sides", [(24, 30), (11, 12, 13)])
+@pytest.mark.parametrize("large", [2**20, 0])
+def test_parts_are_those_of_the_definition(sides, large, monkeypatch):
+    """Radii from SciPy, seeds from scikit-image, and a flood in plain Python."""
+    monkeypatch.setattr(splitting, "LARGE", large)
+    monkeypatch.setattr(splitting, "CROPS", 1000)
+    rng = np.random.default_rng(len(sides))
+    several = 0
+    for trial in range(8):
+        mask = ndimage.gaussian_filter(rng.standard_normal(sides), 1.5) > 0.02
+        connectivity = 1 + trial % len(sides)
+        distances = ((1,) * len(sides), (2, 1, 1)[-len(sides) :], (1.5, 1, 1.25)[: len(sides)])[
+            trial % 3
+        ]
+        components = label(mask, connectivity=connectivity)
+        rule = splitting.make_rule(0.5, distances, connectivity, False)
+        spans = ndimage.find_objects(components)
+        ends = [[[s.start for s in box], [s.stop for s in box]] for box in spans]
+        boxes = np.array([[n, *a, *b] for n, (a, b) in enumerate(ends, 1)])
+        parts, counts = splitting.find_parts(components, boxes, rule)
+        for number, count in enumerate(counts, 1):
+            own = components == number
+            if count > 1:
+                several += 1
+                expected = split_slowly(own, 0.5, distances, connectivity)
+                assert np.array_equal(np.where(own, parts, 0), expected)
+    assert several > 5
 
 
 def test_disks_that_share_a_pixel_or_a_corner_are_parted():
@@ -114,8 +172,8 @@ def test_disks_that_share_a_pixel_or_a_corner_are_parted():
     assert split_touching(corner, connectivity=1).max() == 2
 
 
-@pytest.mark.parametrize("pixels", [1, 3000, 2**20])
-def test_components_get_the_same_parts_in_any_montage(pixels, monkeypatch):
+@pytest.mark.parametrize("limits", [{"TOGETHER": 1}, {"LARGE": 0}, {"LARGE": 3000}, {"WHOLE": 0}])
+def test_components_get_the_same_parts_in_any_task(limits, monkeypatch):
     """Those that reach the end of the image too, in images, volumes, and with other spacings."""
     volume = np.random.default_rng(0).standard_normal((20, 50, 60))
     volume = ndimage.gaussian_filter(volume, 2) > 0.1
@@ -129,7 +187,8 @@ def test_components_get_the_same_parts_in_any_montage(pixels, monkeypatch):
         whole = label(mask, None, False, options.get("connectivity"), stacked="stacked" in options)
         assert parts.max() > whole.max()
         with monkeypatch.context() as patch:
-            patch.setattr(splitting, "PIXELS", pixels)
+            for name, value in limits.items():
+                patch.setattr(splitting if hasattr(splitting, name) else kernels, name, value)
             assert np.array_equal(split_touching(mask, **options), parts)
 
 
@@ -181,7 +240,7 @@ def test_components_that_are_surely_convex_are_not_looked_at(monkeypatch):
     def fail(*_):
         raise AssertionError
 
-    monkeypatch.setattr(splitting, "split_montage", fail)
+    monkeypatch.setattr(splitting, "find_parts", fail)
     mask = disk(30, 30, 20) | disk(90, 80, 12) | disk(30, 80, 8)
     assert np.array_equal(split_touching(mask), label(mask))
 
@@ -206,30 +265,25 @@ def test_balls_are_parted_in_3d_where_spacings_differ():
     assert split_touching(rod).max() == label(rod).max() == 1
 
 
-@pytest.mark.parametrize("distances", [(1, 1, 1), (2.0, 0.5, 0.5)])
-@pytest.mark.long
-def test_large_volumes_are_measured_in_tiles_and_larger_objects_by_centers(distances, monkeypatch):
-    """The limits are made small; tiles, and objects, begin and end at those of the image too."""
-    centers = [(6, 6, 6), (6, 6, 15), (40, 60, 20), (41, 59, 30), (90, 9, 9)]
-    mask = balls(np.array(centers) * distances, 6 * min(distances), (96, 68, 52), distances)
-    whole, rounding = radii.measure_radii(mask, distances)
-    parts = split_component(mask, 0.8 * min(distances), distances, 3)
-    tiles = []
-    measure = radii._radii
-    monkeypatch.setattr(radii, "_radii", lambda *task: tiles.append(1) or measure(*task))
-    monkeypatch.setattr(radii, "FINE", 8 * 36**3)
-    found, tiled_rounding = radii.measure_radii(mask, distances)
-    assert len(tiles) > 10
-    assert rounding == tiled_rounding == 0
-    np.testing.assert_array_equal(found, whole)
-    np.testing.assert_array_equal(split_component(mask, 0.8 * min(distances), distances, 3), parts)
-    tiles.clear()
-    monkeypatch.setattr(radii, "FINE", 8 * 6**3)
-    coarse, rounding = radii.measure_radii(mask, distances)
-    assert not tiles
-    assert rounding == min(distances) / 2
-    assert (np.abs(coarse - whole)[mask] <= max(distances)).all()
-    assert split_component(mask, 0.8 * min(distances), distances, 3).max() > 1
+def test_a_large_component_can_be_called_off(monkeypatch):
+    """Between the pieces of its work."""
+    mask = nuclei_mask((300, 300))
+    monkeypatch.setattr(splitting, "LARGE", 100)
+    asked = []
+
+    def stop():
+        asked.append(1)
+        if len(asked) == stop_at:
+            raise KeyboardInterrupt
+
+    stop_at = 0
+    with threads.interruptible(stop):
+        split_touching(mask)
+    stop_at, total = len(asked) - 3, len(asked)
+    asked.clear()
+    with threads.interruptible(stop), pytest.raises(KeyboardInterrupt):
+        split_touching(mask)
+    assert total > 20
 
 
 def test_images_of_a_stack_are_split_by_themselves():

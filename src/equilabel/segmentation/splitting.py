@@ -1,20 +1,18 @@
 """`split_touching`: components are split at their necks and numbered again.
 
-Those that may be several objects are found from their counts; montages split many at once.
+Those that may be several objects are found from their counts, and split in threads.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import product
-from math import pi, prod
-from typing import TYPE_CHECKING
+from itertools import pairwise, product
+from math import pi
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from equilabel.arguments import check_flag
-from equilabel.devices import fetch, place, resolve, take, using
-from equilabel.devices.threads import check, each
+from equilabel.devices import fetch, place, resolve, take, threads, using
 from equilabel.labeling import solve
 from equilabel.labeling.problem import make_problem
 from equilabel.measuring import check_spacing, make_request
@@ -22,10 +20,8 @@ from equilabel.measuring.measurement import Measurement
 from equilabel.measuring.moments import covariance
 from equilabel.quantities import length_in_pixels, parse
 
-from .necks import find_seeds, grow_seeds, measure_radii
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -37,9 +33,7 @@ if TYPE_CHECKING:
 # ---- Objects of an image
 
 TOLERANCE = 0.8  # pixels: a smaller one cuts rings; docs/guide.md has the figures
-CROPS = 2  # pixels of all boxes, per pixel of the image, from which on they are not cropped
 FLATTEST = 1e9  # largest ratio of spacings that is distinguished
-OVERHEAD = 500  # pixels that take as long as the calls for one box
 
 
 def split_touching(
@@ -92,8 +86,8 @@ def split_touching(
     Notes
     -----
     Components are labeled and measured on the device that holds the array. Those that may be
-    several objects are split on the CPU, in threads, by SciPy's distance transform and
-    scikit-image's reconstruction and watershed, because CuPy offers only the first of these.
+    several objects are split on the CPU, in threads. Each pixel is assigned to the object whose
+    largest disk is reached from it along the widest path, the nearest of equal ones.
 
     Examples
     --------
@@ -117,7 +111,7 @@ def split_touching(
     labels, _, _, counts, *_ = solve(problem, request, counted=True)
     found = split_components(labels, counts, depth, given or (1.0,) * rank, connectivity or rank)
     if found is None and problem.numbered_by_columns:
-        found = _in_raster_order(labels, fetch(labels), len(counts.labels))
+        found = number_parts(labels, fetch(labels), boxes_of(counts))
     answer: HostArray = labels if found is None else found[0]
     return answer
 
@@ -144,83 +138,69 @@ def split_components(
     properties of `shape_properties`. `tolerance` is in pixels along the axis of the smallest
     spacing. None means that nothing was split.
     """
-    distances = tuple(min(each / min(spacing), FLATTEST) for each in spacing)
-    if len(distances) < 2:
+    if len(spacing) < 2:
         return None
-    chosen = np.flatnonzero(may_touch(counts, tolerance, distances))
+    rule = make_rule(tolerance, spacing, connectivity, counts.layout.stacked)
+    chosen = np.flatnonzero(may_touch(counts, tolerance, rule.distances))
     if not len(chosen):
         return None
-    host = np.ascontiguousarray(fetch(labels))
-    count = len(counts.labels)
-    for pieces in _parts_of(host, counts, chosen, tolerance, distances, connectivity):
-        for target, parts in pieces:  # a component without a seed keeps its label
-            np.add(parts, count, out=target, where=parts > 0)
-        count += max((int(parts.max()) for _, parts in pieces), default=0)
-    if count == len(counts.labels):
+    boxes, host = boxes_of(counts), np.ascontiguousarray(fetch(labels))
+    parts, several = find_parts(host, boxes[chosen], rule)
+    if not (several > 1).any():
         return None
-    check()
-    return _in_raster_order(labels, host, count)
+    split = Split(chosen[several > 1], parts, several[several > 1])
+    return number_parts(labels, host, boxes, split)
 
 
-def _parts_of(
-    labels: HostArray,
-    counts: Counts,
-    chosen: NDArray[np.intp],
-    tolerance: float,
-    distances: tuple[float, ...],
-    connectivity: int,
-) -> Iterator[list[tuple[HostArray, NDArray[np.int32]]]]:
-    """Yield lists of views of the image that hold components of several parts, with these parts.
+def boxes_of(counts: Counts) -> NDArray[np.int64]:
+    """Return label, first and last + 1 coordinates of each component, (N, 1 + 2 axes)."""
+    return np.concatenate([counts.labels[:, None], counts.begins, counts.ends], axis=1)
 
-    The parts of one list have different numbers.
+
+class Split(NamedTuple):
+    """Components that were split."""
+
+    chosen: NDArray[np.intp]  # their places among all components
+    parts: NDArray[np.int32]  # the part of each of their pixels, from 1
+    several: NDArray[np.int64]  # the number of their parts
+
+
+def number_parts(
+    labels: Array, host: HostArray, boxes: NDArray[np.int64], split: Split | None = None
+) -> tuple[Array, int]:
+    """Renumber components and parts, in place, in raster order of their first pixels.
+
+    `host` are the labels of components in memory, `boxes` those of `boxes_of`. Returns the labels
+    on the device of `labels`, and how many there are.
     """
-    stacked = int(counts.layout.stacked)
-    first, last = counts.begins[chosen], counts.ends[chosen]
-    first[:, stacked:] = np.maximum(first[:, stacked:] - 1, 0)
-    last[:, stacked:] += 1  # slices end at the end of the image
-    numbers = counts.labels[chosen]
-    work = np.prod(last - first, axis=1, dtype=np.float64) + OVERHEAD
-    if work.sum() > CROPS * labels.size + OVERHEAD:
-        for image in labels if stacked else [labels]:
-            inside = numbers[np.isin(numbers, image)]
-            for parts in split_sprawling(image, inside, tolerance, distances, connectivity):
-                yield [(image, parts)]
-        return
-    at_end = ((counts.begins == 0) | (counts.ends == labels.shape))[chosen, stacked:].any(axis=1)
-    spans = zip(first.tolist(), last.tolist(), strict=True)
-    views = [labels[tuple(map(slice, *span))] for span in spans]
-    views = [view[0] for view in views] if stacked else views
-    groups = arrange(map(Box, views, numbers.tolist(), at_end.tolist()))
-    tasks = [(group, tolerance, distances, connectivity) for group in groups]
-    for group, found in zip(groups, each(split_montage, tasks), strict=True):
-        pieces = zip(group, found, strict=True)
-        yield [(box.view, parts) for box, parts in pieces if parts is not None]
-
-
-def _in_raster_order(labels: Array, host: HostArray, count: int) -> tuple[Array, int]:
-    """Renumber labels on the host; return them on the device of `labels`, with their number."""
-    found, where = _numbered(host, count), resolve("auto", labels)
-    if where == "cpu":
-        return found
-    with using(where):
-        return place(found[0], where), found[1]
-
-
-def _numbered(labels: HostArray, count: int) -> tuple[HostArray, int]:
-    """Renumber labels up to `count`, in place, in raster order of their first pixels."""
     from equilabel.devices.cpu.renumbering import renumber
 
-    flat = labels.reshape(-1)
-    starts = np.flatnonzero(flat[1:] != flat[:-1])[::-1] + 1  # of runs, last to first
-    first = np.full(count + 1, flat.size, np.int64)
-    first[flat[starts]] = starts  # the last assignment, of the first run, is the one that stays
-    first[flat[0]] = 0
-    first[0] = -1
-    order = np.argsort(first, kind="stable")
-    numbers = np.empty(count + 1, labels.dtype)
-    numbers[order] = np.arange(count + 1)
-    renumber(flat, np.zeros(1, np.int64), flat.size, numbers)
-    return labels, int(np.count_nonzero(first < flat.size)) - 1
+    from .cpu.parts import find_first, place_parts
+
+    flat, shape, total = host.reshape(-1), np.array(host.shape), len(boxes)
+    firsts = np.empty(total, np.int64)
+    cuts = threads.ranges(total, host.size)
+    threads.each(find_first, [(flat, shape, boxes[a:b], firsts[a:b]) for a, b in cuts])
+    if split is not None:
+        ends = np.cumsum(split.several)
+        begins, more = ends - split.several, np.full(ends[-1], -1)
+        tasks = []
+        for a, b in _shares(boxes[split.chosen]):
+            own = (boxes[split.chosen[a:b]], total + 1 + begins[a:b], split.parts.reshape(-1))
+            tasks.append((flat, shape, *own, more[begins[a] : ends[b - 1]]))
+        threads.each(place_parts, tasks)
+        firsts[split.chosen] = host.size  # no pixel has their label any more
+        firsts, total = np.append(firsts, more), total - len(split.chosen) + len(more)
+    numbers = np.zeros(len(firsts) + 1, host.dtype)
+    numbers[1 + np.argsort(firsts, kind="stable")] = np.arange(1, len(firsts) + 1)
+    rows = threads.ranges(host.size, host.size, fine=True)
+    one = np.zeros(1, np.int64)
+    threads.each(renumber, [(flat[a:b], one, b - a, numbers) for a, b in rows])
+    where = resolve("auto", labels)
+    if where == "cpu":
+        return host, total
+    with using(where):
+        return place(host, where), total
 
 
 # ---- Selection of components that may be several objects, from their counts
@@ -264,122 +244,175 @@ def _convex(found: Measurement) -> NDArray[np.bool_]:
     return np.asarray(convex)
 
 
-# ---- Montages: boxes of many components side by side in one array
-# Most components are small, and calling SciPy or scikit-image takes longer than computing one. A
-# montage needs one call for all of its components.
+# ---- Parts of components
 
-PIXELS = 2**15  # of a montage: intermediate arrays stay in the cache of a core
-WASTE = 1.5  # largest number of pixels of a montage, per pixel of its boxes
-
-
-@dataclass(frozen=True)
-class Box:
-    """A component: its label, and the part of the image around it."""
-
-    view: HostArray
-    """Has a margin of one pixel around the component, except where the image ends."""
-
-    label: int
-    cut: bool
-    """Whether the component reaches the end of the image; it is assumed to continue beyond."""
+CROPS = 2  # pixels of all boxes, per pixel of the image, from which on they are not cropped
+TOGETHER = 2**17  # cells of the boxes of a task
+LARGE = 2**20  # cells of a box from which on threads share it
 
 
-def arrange(boxes: Iterable[Box]) -> list[list[Box]]:
-    """Group boxes of similar shape for montages, large ones first."""
-    groups: list[list[Box]] = []
-    sides: tuple[int, ...] = ()  # of the last group, without the columns
-    columns = filled = 0  # of the last group; pixels of its boxes
-    for box in sorted(boxes, key=lambda box: box.view.shape[:-1], reverse=True):
-        higher = tuple(map(max, sides or box.view.shape, box.view.shape[:-1]))
-        size = prod(higher) * (columns + _columns(box))
-        if groups and size <= min(PIXELS, WASTE * (filled + box.view.size)):
-            groups[-1].append(box)
-            sides, columns, filled = higher, columns + _columns(box), filled + box.view.size
-        else:
-            groups.append([box])
-            sides, columns, filled = box.view.shape[:-1], _columns(box), box.view.size
-    return groups
+class Rule(NamedTuple):
+    """The rule by which components are split."""
+
+    tolerance: float  # in pixels along the axis of the smallest spacing
+    distances: tuple[float, ...]  # of neighboring pixels along the spatial axes; the least is 1
+    connectivity: int
+    stacked: bool  # whether the first axis counts images
 
 
-def split_montage(
-    boxes: Sequence[Box], tolerance: float, distances: Sequence[float], connectivity: int
-) -> list[NDArray[np.int32] | None]:
-    """Split the components of a group of boxes; arguments as for `find_seeds`.
+def make_rule(tolerance: float, spacing: Sequence[float], connectivity: int, stacked: bool) -> Rule:
+    """Make the rule for images of a spacing; arguments are those of `split_components`."""
+    distances = tuple(min(each / min(spacing), FLATTEST) for each in spacing)
+    return Rule(tolerance, distances, connectivity, bool(stacked))
 
-    Returns for each component the number of its part at each pixel and 0 outside, or None if it has
-    one part. No number is used twice in the group.
+
+def find_parts(
+    labels: HostArray, boxes: NDArray[np.int64], rule: Rule
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Split components at their necks; return the part of each pixel and the numbers of parts.
+
+    `labels` are components of an image, `boxes` those of the ones to split, as of `boxes_of`. Parts
+    are numbered from 1 in each component, in the order of their radii. In components of one part
+    they are 0 or 1; those that are too thin for a seed have 0 parts.
     """
-    if len(boxes) == 1:
-        mask = boxes[0].view == boxes[0].label
-        return [split_component(mask, tolerance, distances, connectivity)]
-    columns = [_columns(box) for box in boxes]
-    sides = np.max([box.view.shape[:-1] for box in boxes], axis=0).tolist()
-    mask = np.zeros((*sides, sum(columns)), np.bool_)
-    owners = np.repeat(np.arange(len(boxes)), columns)
-    windows = [
-        (*map(slice, box.view.shape[:-1]), slice(end - width, end - box.cut))
-        for box, width, end in zip(boxes, columns, np.cumsum(columns).tolist(), strict=True)
-    ]
-    for box, window in zip(boxes, windows, strict=True):
-        np.equal(box.view, box.label, out=mask[window])
-    radii, _ = measure_radii(mask, distances)
-    for box, window in zip(boxes, windows, strict=True):
-        if box.cut:
-            radii[window] = measure_radii(mask[window], distances)[0]
-    seeds, several = find_seeds(radii, owners, tolerance, distances, connectivity)
-    pieces: list[NDArray[np.int32] | None] = [None] * len(boxes)
-    for number in np.flatnonzero(several).tolist():
-        window = windows[number]
-        pieces[number] = grow_seeds(seeds[window], radii[window], mask[window], connectivity)
-    return pieces
+    from .cpu import parts as kernels
+
+    parts, several = np.zeros(labels.shape, np.int32), np.zeros(len(boxes), np.int64)
+    axes = labels.ndim
+    sides = boxes[:, 1 + axes :] - boxes[:, 1 : 1 + axes] + 2
+    cells = sides.prod(axis=1, dtype=np.float64)
+    if cells.sum() > CROPS * labels.size + TOGETHER:
+        _split_sprawling(labels, boxes, rule, parts, several)
+        return parts, several
+    how = _arguments(rule, int(sides.max(initial=0)))
+    shape, flat = np.array(labels.shape), labels.reshape(-1)
+    for one in np.flatnonzero(cells >= LARGE):
+        several[one] = _split_large(flat, shape, boxes[one], how, parts)
+    order = np.argsort(-cells, kind="stable")[np.count_nonzero(cells >= LARGE) :]
+    boxes, counts = boxes[order], several[order]
+    threads.each(
+        kernels.find_parts,
+        [
+            (flat, shape, boxes[a:b], *how, parts.reshape(-1), counts[a:b])
+            for a, b in _shares(boxes)
+        ],
+    )
+    several[order] = counts
+    return parts, several
 
 
-def split_component(
-    mask: NDArray[np.bool_], tolerance: float, distances: Sequence[float], connectivity: int
-) -> NDArray[np.int32] | None:
-    """Split a component at its necks; arguments as for `find_seeds`.
-
-    `mask` has a margin of background, except where the image ends: there the component is assumed
-    to continue. It may hold several components that do not touch. Returns the number of the part at
-    each pixel, from 1, and 0 outside and in components too thin for a seed; None if there is one
-    part.
-    """
-    if mask.all():
-        return None
-    radii, rounding = measure_radii(mask, distances)
-    owners = np.zeros(mask.shape[-1], np.intp)
-    seeds, several = find_seeds(radii, owners, tolerance + rounding, distances, connectivity)
-    return grow_seeds(seeds, radii, mask, connectivity) if several.any() else None
-
-
-def _columns(box: Box) -> int:
-    """Count the columns of a box, and one to separate it from the next box if it has no margin."""
-    width: int = box.view.shape[-1]
-    return width + box.cut
-
-
-# ---- Components whose bounding boxes overlap many times: split together in few images
-
-
-def split_sprawling(
+def _split_large(
     labels: HostArray,
-    chosen: NDArray[np.int64],
-    tolerance: float,
-    distances: Sequence[float],
-    connectivity: int,
-) -> Iterator[NDArray[np.int32]]:
-    """Yield the parts of the chosen labels, of all labels at once that do not touch each other.
+    shape: NDArray[np.int64],
+    box: NDArray[np.int64],
+    how: tuple[Any, ...],
+    parts: NDArray[np.int32],
+) -> int:
+    """Split a component as the kernel `find_parts` does, in threads, in pieces of work."""
+    from .cpu import parts as kernels
 
-    Yields what `split_component` returns. The time is bounded by the size of the image, for
-    components of any shape.
+    margins, steps, costs, scale, limits = how
+    axes = len(shape)
+    origin = box[1 : 1 + axes] - margins
+    sides = box[1 + axes :] + margins - origin
+    cells = np.empty(sides.prod(), np.uint8)
+    kernels.copy_cells(labels, shape, box[0], origin, sides, cells)
+    squares, one = np.zeros(cells.size, costs.dtype), np.empty(cells.size, costs.dtype)
+    other = np.empty(cells.size if margins.sum() > 2 else 0, costs.dtype)
+    image, far = (cells, sides, margins, costs), costs.dtype.type(limits[2])
+    top = axes - int(margins.sum())
+    inner = int(sides[top + 1 :].prod())
+    for choice in range(2 ** (axes - top - 1)):
+        slabs = threads.ranges(int(sides[top]), cells.size, fine=True)
+        threads.each(
+            kernels.measure_slab, [(*image, far, choice, *slab, one, other) for slab in slabs]
+        )
+        strips = threads.ranges(inner, cells.size, kernels.STRIP, fine=True)
+        threads.each(
+            kernels.measure_along,
+            [(*image, choice, *strip, one, other, squares) for strip in strips],
+        )
+    del one, other
+    offsets = steps @ np.append(sides[:0:-1].cumprod()[::-1], 1)
+    marks = np.zeros(cells.size, np.int32)
+    count = int(kernels.find_seeds(cells, squares, offsets, scale, limits, marks))
+    if count > 1:
+        flood = kernels.begin_flood(cells, squares, offsets, marks)
+        level = flood[2].size
+        while level:
+            threads.check()
+            level = kernels.flood_down(*flood, offsets, marks, level, TOGETHER)
+        kernels.copy_parts(marks, shape, origin, sides, cells, parts.reshape(-1))
+    return count
+
+
+def _arguments(rule: Rule, longest: int) -> tuple[Any, ...]:
+    """Return margins, steps, costs, scale and limits for the kernel `find_parts`."""
+    from .cpu.parts import FAR, WHOLE
+
+    whole = set(rule.distances) == {1.0} and longest < WHOLE
+    dtype = np.dtype(np.int32 if whole else np.float64)
+    even = 2 * np.arange(longest + 1)
+    odd = even - 1
+    halves = np.array([[odd, even], [even, odd]])  # to pixels before and after, in half pixels
+    halves[..., 0] = 0
+    lengths = [1.0] * rule.stacked + [1 if whole else one / 2 for one in rule.distances]
+    costs = np.array([(halves * length) ** 2 for length in lengths], dtype)
+    steps = np.array(list(product((-1, 0, 1), repeat=len(rule.distances))))
+    hops = np.abs(steps).sum(axis=1)
+    steps = np.pad(
+        steps[(hops > 0) & (hops <= rule.connectivity)], ((0, 0), (int(rule.stacked), 0))
+    )
+    margins = np.ones(len(lengths), np.int64)
+    margins[: int(rule.stacked)] = 0
+    width = 0.5 + rule.tolerance  # a neck has a width, too
+    limits = np.array([rule.tolerance, width, FAR[dtype]])
+    return margins, steps, costs, 0.5 if whole else 1.0, limits
+
+
+def _shares(boxes: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Divide components among tasks, by the pixels of their boxes."""
+    axes = boxes.shape[1] // 2
+    sizes = np.prod(boxes[:, 1 + axes :] - boxes[:, 1 : 1 + axes] + 2, axis=1)
+    task = np.cumsum(sizes) // TOGETHER
+    cuts = [0, *(np.flatnonzero(np.diff(task)) + 1).tolist(), len(boxes)]
+    return [(a, b) for a, b in pairwise(cuts) if a < b]
+
+
+# ---- Components whose boxes overlap many times: split together in few images
+
+
+def _split_sprawling(
+    labels: HostArray,
+    boxes: NDArray[np.int64],
+    rule: Rule,
+    parts: NDArray[np.int32],
+    several: NDArray[np.int64],
+) -> None:
+    """Write what `find_parts` returns, for all components at once that do not touch each other.
+
+    The time is bounded by the size of the image, for components of any shape.
     """
-    colors = _color(labels, chosen)
-    count = int(colors.max(initial=0))
-    colored = colors.astype(np.min_scalar_type(count))[labels]  # a copy: callers overwrite labels
-    for color in range(1, count + 1):
-        parts = split_component(colored == color, tolerance, distances, connectivity)
-        if parts is not None:
-            yield parts
+    how = _arguments(rule, max(labels.shape) + 2)
+    for frame in range(len(labels)) if rule.stacked else (...,):
+        image, own = labels[frame], parts[frame]
+        inside = np.flatnonzero(np.isin(boxes[:, 0], image))
+        colors = _color(image, boxes[inside, 0])
+        colored = colors.astype(np.min_scalar_type(colors.max(initial=0)))[image]
+        ends = [[0] * rule.stacked + [0] * image.ndim, [1] * rule.stacked + list(image.shape)]
+        for color in range(1, int(colors.max(initial=0)) + 1):
+            box = np.array([color, *ends[0], *ends[1]])
+            _split_large(colored.reshape(-1), np.array(ends[1]), box, how, own)
+        pixels = np.flatnonzero(own)
+        pairs = np.stack([image.reshape(-1)[pixels], own.reshape(-1)[pixels]])
+        known, which = np.unique(pairs, axis=1, return_inverse=True)
+        begins = np.flatnonzero(np.diff(known[0], prepend=-1))
+        numbers = np.arange(known.shape[1]) - np.repeat(
+            begins, np.diff(begins, append=known.shape[1])
+        )
+        own.reshape(-1)[pixels] = numbers[which.reshape(-1)] + 1
+        found = np.bincount(known[0], minlength=int(boxes[:, 0].max()) + 1)
+        several[inside] = found[boxes[inside, 0]]
 
 
 def _color(labels: HostArray, chosen: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,0 +1,443 @@
+"""Kernels that split components at their necks: radii, seeds, and flooding from them.
+
+Each component is copied to an array of its own with a margin of one cell on all sides. Cells are
+background, foreground, or beyond the end of the image, where components are assumed to continue.
+"""
+
+import numpy as np
+
+from equilabel.devices.jit import called, njit
+
+BACKGROUND, FOREGROUND, BEYOND = np.uint8(0), np.uint8(1), np.uint8(2)
+STRIP = 256  # cells of a row that are measured together: they stay in the cache
+ROOM = 16  # levels, per cell, up to which squared radii are levels of the flood
+WHOLE = 2**13  # cells along an axis whose squared distances add up in 32 bits
+FAR = {np.dtype(np.int32): 2**29, np.dtype(np.float64): np.inf}  # from background: there is none
+
+
+@njit(nogil=True, cache=True)
+def find_parts(labels, shape, boxes, margins, steps, costs, scale, limits, parts, counts):
+    """Split components at their necks.
+
+    Parameters
+    ----------
+    labels : (P,) int
+        Labels of an image, flat in C order.
+    shape, margins : (A,) int64
+        Sides of the image; 1 for a spatial axis, 0 for that of a stack. Two or more are spatial.
+    boxes : (N, 1 + 2 A) int64
+        Label of each component, and first and last + 1 coordinate of its box.
+    steps : (K, A) int64
+        Steps to neighbors.
+    costs : (A, 2, 2, L) int32 or float64
+        Squared distances from either half of a pixel to a pixel k places before it, and after it.
+    scale : float
+        Radius of a disk per square root of these.
+    limits : (3,) float64
+        By how much the radius of an object must exceed that of its neck; the smallest radius of an
+        object; and the distance from where there is no background.
+    parts : (P,) int32
+        Overwritten in the components of several parts: the number of the part, from 1, in the order
+        of radii.
+    counts : (N,) int64
+        Overwritten by the number of parts of each component.
+    """
+    axes = shape.size
+    sides, origin, strides = np.empty(axes, np.int64), np.empty(axes, np.int64), np.ones_like(shape)
+    offsets = np.empty(len(steps), np.int64)
+    for component in range(len(boxes)):
+        size = 1
+        for axis in range(axes - 1, -1, -1):
+            origin[axis] = boxes[component, 1 + axis] - margins[axis]
+            sides[axis] = boxes[component, 1 + axes + axis] + margins[axis] - origin[axis]
+            strides[axis] = size
+            size *= sides[axis]
+        cells = np.empty(size, np.uint8)
+        copy_cells(labels, shape, boxes[component, 0], origin, sides, cells)
+        squares = np.zeros(size, costs.dtype)
+        measure(cells, sides, margins, costs, costs.dtype.type(limits[2]), squares)
+        for k in range(len(steps)):
+            offsets[k] = 0
+            for axis in range(axes):
+                offsets[k] += steps[k, axis] * strides[axis]
+        marks = np.zeros(size, np.int32)
+        count = find_seeds(cells, squares, offsets, scale, limits, marks)
+        counts[component] = count
+        if count > 1:
+            flood(cells, squares, offsets, marks)
+            copy_parts(marks, shape, origin, sides, cells, parts)
+
+
+@called
+def row_start(row, shape, origin, sides):
+    """Return the flat index, in an image, of the first cell of a row; -1 if it is beyond.
+
+    The first cell may be one place before the first column.
+    """
+    start, stride = origin[-1], shape[-1]
+    for axis in range(shape.size - 2, -1, -1):
+        above = row // sides[axis]
+        place = origin[axis] + row - above * sides[axis]
+        if place < 0 or place >= shape[axis]:
+            return np.int64(-2)
+        start += place * stride
+        stride *= shape[axis]
+        row = above
+    return start
+
+
+@njit(nogil=True, cache=True)
+def copy_cells(labels, shape, label, origin, sides, cells):
+    """Copy what is inside and outside of a component; the arrays are those of `find_parts`."""
+    columns = sides[-1]
+    low = max(-origin[-1], 0)
+    high = min(shape[-1] - origin[-1], columns)
+    for row in range(cells.size // columns):
+        start, out = row_start(row, shape, origin, sides), cells[row * columns :][:columns]
+        if start < -1:
+            out[:] = BEYOND
+            continue
+        for x in range(low):
+            out[x] = BEYOND
+        for x in range(low, high):
+            out[x] = labels[start + x] == label
+        for x in range(high, columns):
+            out[x] = BEYOND
+
+
+@njit(nogil=True, cache=True)
+def copy_parts(marks, shape, origin, sides, cells, parts):
+    """Copy the parts of a component to the image."""
+    columns = sides[-1]
+    for row in range(cells.size // columns):
+        start, begin = row_start(row, shape, origin, sides), row * columns
+        for x in range(columns):
+            if cells[begin + x] == FOREGROUND:
+                parts[start + x] = marks[begin + x]
+
+
+# ---- Radii of the largest disks (balls) around the points of each pixel
+# Distances of pixel centers are not enough: the middle of a rod of even width lies between pixels,
+# so the radii along a rod that is not parallel to an axis would vary by half a pixel. A pixel has
+# two halves along each axis, and as many points as there are combinations of them.
+
+
+@njit(nogil=True)
+def measure(cells, sides, margins, costs, far, squares):
+    """Write the greatest squared distance of the points of each cell to background.
+
+    `squares` are 0 before. Cells that are not foreground stay 0.
+    """
+    inner, top = spans(sides, margins)
+    one, other = np.empty(cells.size, squares.dtype), np.empty(cells.size, squares.dtype)
+    for choice in range(2 ** (sides.size - top - 1)):
+        measure_slab(cells, sides, margins, costs, far, choice, 0, sides[top], one, other)
+        measure_along(cells, sides, margins, costs, choice, 0, inner, one, other, squares)
+
+
+@called
+def spans(sides, margins):
+    """Return the cells of a place of the first spatial axis, and this axis."""
+    top, inner = 0, 1
+    while not margins[top]:
+        top += 1
+    for axis in range(top + 1, sides.size):
+        inner *= sides[axis]
+    return inner, top
+
+
+@njit(nogil=True, cache=True)
+def measure_slab(cells, sides, margins, costs, far, choice, first, last, one, other):
+    """Add up squared distances along all axes but the first spatial one, of some places of it.
+
+    `choice` has a bit for the half of the pixel along each of these axes, the last axis first.
+    Sums of one axis or of three are written to `one`, (C,), those of two to `other`, and so on.
+    """
+    inner, top = spans(sides, margins)
+    begin, end, columns = first * inner, last * inner, sides[-1]
+    along_rows(cells[begin:end], columns, costs[-1, choice & 1], far, one[begin:end])
+    source, target, inner = one, other, columns
+    for axis in range(sides.size - 2, top, -1):
+        cost, length = costs[axis, (choice >> (sides.size - 1 - axis)) & 1], sides[axis]
+        for start in range(begin, end, length * inner):
+            for place in range(length):
+                for low in range(0, inner, STRIP):
+                    into = target[start + place * inner + low :][: min(STRIP, inner - low)]
+                    nearest(source, start + low, place, length, inner, cost, into)
+        source, target, inner = target, source, inner * length
+
+
+@njit(nogil=True, cache=True)
+def measure_along(cells, sides, margins, costs, choice, first, last, one, other, squares):
+    """Add squared distances along the first spatial axis, of some cells of each place of it.
+
+    Keeps the greatest sums in `squares`; other arguments are those of `measure_slab`.
+    """
+    inner, top = spans(sides, margins)
+    source = one if (sides.size - top) % 2 == 0 else other
+    row = np.empty(STRIP, squares.dtype)
+    for place in range(sides[top]):
+        for low in range(first, last, STRIP):
+            begin, width = place * inner + low, min(STRIP, last - low)
+            into, found = squares[begin : begin + width], row[:width]
+            for half in range(2):
+                nearest(source, low, place, sides[top], inner, costs[top, half], found)
+                for x in range(width):
+                    into[x] = max(into[x], found[x])
+            for x in range(width):
+                into[x] *= cells[begin + x] == FOREGROUND
+
+
+@called
+def along_rows(cells, columns, cost, far, out):
+    """Write the squared distance of each cell to the nearest background of its row, or `far`."""
+    for begin in range(0, cells.size, columns):
+        here, there = cells[begin : begin + columns], out[begin : begin + columns]
+        gap = -1
+        for x in range(columns):
+            gap = 0 if here[x] == BACKGROUND else gap + 1 if gap >= 0 else -1
+            there[x] = cost[0, gap] if gap >= 0 else far
+        gap = -1
+        for x in range(columns - 1, -1, -1):
+            gap = 0 if here[x] == BACKGROUND else gap + 1 if gap >= 0 else -1
+            if gap >= 0:
+                there[x] = min(there[x], cost[1, gap])
+
+
+@called
+def nearest(source, begin, place, length, inner, cost, out):
+    """Write the least sum of squares along an axis for the cells at a place of it.
+
+    Reads further places, in either direction, until these are too far for any of the cells.
+    """
+    here = source[begin + place * inner :][: out.size]
+    most = here[0]
+    for x in range(out.size):
+        out[x] = here[x]
+        most = max(most, here[x])
+    for k in range(1, max(place + 1, length - place)):
+        low, high = cost[0, k], cost[1, k]
+        if min(low, high) >= most:
+            return
+        if k <= place:
+            side = source[begin + (place - k) * inner :][: out.size]
+            for x in range(out.size):
+                out[x] = min(out[x], side[x] + low)
+        if place + k < length:
+            side = source[begin + (place + k) * inner :][: out.size]
+            for x in range(out.size):
+                out[x] = min(out[x], side[x] + high)
+        most = out[0]
+        for x in range(out.size):
+            most = max(most, out[x])
+
+
+# ---- Seeds and parts
+# A neck is the narrowest part of the widest path between two maxima of the radius. A maximum is a
+# seed if its radius exceeds that of the neck to any higher maximum by more than the tolerance
+# (h-maxima in mathematical morphology). The component is flooded from the seeds.
+
+
+@njit(nogil=True, cache=True)
+def find_seeds(cells, squares, offsets, scale, limits, marks):
+    """Mark the pixels of each seed with its number, from 1; return how many seeds there are.
+
+    From each maximum, greatest first, pixels are visited that can be reached without going down by
+    more than the tolerance. If a higher pixel or one that was visited from another maximum is among
+    them, the maximum is not a seed. `marks` are 0 before.
+    """
+    tolerance, smallest, far = limits
+    visited = np.empty(cells.size, np.int32)
+    found = 0
+    for cell in range(cells.size):
+        if cells[cell] == FOREGROUND and np.sqrt(squares[cell]) * scale > smallest:
+            if squares[cell] >= far:
+                return 0  # no background
+            top = True
+            for offset in offsets:
+                if squares[cell + offset] > squares[cell]:
+                    top = False
+                    break
+            if top:
+                visited[found] = cell
+                found += 1
+    maxima = visited[:found].copy()
+    order = np.argsort(-squares[maxima].astype(np.float64), kind="mergesort")
+    count = np.int32(0)
+    for maximum in maxima[order]:
+        if marks[maximum]:
+            continue
+        height = squares[maximum]
+        level = np.sqrt(height) * scale - tolerance
+        marks[maximum] = count + 1
+        visited[0], used, done, good = maximum, 1, 0, True
+        while good and done < used:
+            cell = visited[done]
+            done += 1
+            for offset in offsets:
+                other = cell + offset
+                if cells[other] != FOREGROUND or marks[other] == count + 1:
+                    continue
+                if np.sqrt(squares[other]) * scale < level:
+                    continue
+                if marks[other] or squares[other] > height:
+                    good = False
+                    break
+                marks[other] = count + 1
+                visited[used] = other
+                used += 1
+        if good:
+            count += 1
+        else:
+            for k in range(used):
+                marks[visited[k]] = -1
+    return count
+
+
+LEVEL, MARK, OFFER, HEIGHT = range(4)  # columns of the state of cells
+
+
+@njit(nogil=True)
+def flood(cells, squares, offsets, marks):
+    """Mark all pixels of a component with numbers of seeds.
+
+    Pixels are reached from the greatest radius to the smallest; those of one radius in rounds, from
+    pixels that were reached in an earlier one. Each takes the number of the greatest neighbor that
+    was reached, the smallest number of equal ones.
+    """
+    states, begins, ends, waiting = begin_flood(cells, squares, offsets, marks)
+    flood_down(states, begins, ends, waiting, offsets, marks, ends.size, waiting.size)
+
+
+@njit(nogil=True, cache=True)
+def begin_flood(cells, squares, offsets, marks):
+    """Return what `flood_down` needs, when the neighbors of seeds wait."""
+    # The level; the number, 0 before it is known and -1 for no pixel; the best number that was
+    # offered, and the level of the neighbor that did, or -1. All is read at once, so lies together.
+    states = np.full((cells.size, 4), -1, np.int32)
+    levels = rank_levels(squares, states)
+    begins = np.zeros(levels + 1, np.int64)  # of the pixels of each level, in `waiting`
+    for cell in range(cells.size):
+        if cells[cell] == FOREGROUND:
+            states[cell, MARK] = max(marks[cell], 0)
+            begins[states[cell, LEVEL] + 1] += 1
+    for level in range(levels):
+        begins[level + 1] += begins[level]
+    waiting, ends = np.empty(begins[-1], np.int32), begins[:-1].copy()
+    for cell in range(cells.size):
+        if marks[cell] > 0:
+            spread(cell, levels, offsets, states, ends, waiting, waiting, 0)
+    return states, begins, ends, waiting
+
+
+@njit(nogil=True, cache=True)
+def flood_down(states, begins, ends, waiting, offsets, marks, level, most):
+    """Flood from below a level down, until about so many pixels are reached; return the level."""
+    now, later = np.empty_like(waiting), np.empty_like(waiting)  # a round, and the next
+    done = 0
+    while level > 0 and done < most:
+        level -= 1
+        used = ends[level] - begins[level]
+        now[:used] = waiting[begins[level] : ends[level]]
+        while used:
+            done += used
+            for k in range(used):
+                cell = now[k]
+                states[cell, MARK] = marks[cell] = states[cell, OFFER]
+            more = 0
+            for k in range(used):
+                more = spread(now[k], level, offsets, states, ends, waiting, later, more)
+            now, later, used = later, now, more
+    return level
+
+
+@called
+def spread(cell, most, offsets, states, ends, waiting, later, count):
+    """Offer the number of a pixel to its neighbors.
+
+    Those that no other pixel has offered one wait with the others of their level or, if it is
+    `most` or higher, become one of the `count` pixels of the next round. Returns the new `count`.
+    """
+    own, mark = states[cell, LEVEL], states[cell, MARK]
+    for offset in offsets:
+        other = states[cell + offset]
+        height = other[HEIGHT]
+        if other[MARK] or own < height or (own == height and mark >= other[OFFER]):
+            continue
+        other[OFFER], other[HEIGHT] = mark, own
+        if height >= 0:
+            continue
+        level = other[LEVEL]
+        if level < most:
+            waiting[ends[level]] = cell + offset
+            ends[level] += 1
+        else:
+            later[count] = cell + offset
+            count += 1
+    return count
+
+
+@njit(nogil=True)
+def rank_levels(squares, states):
+    """Write the level of each cell, in the order of squares; return how many levels there are."""
+    most = squares.max()
+    if squares.itemsize == 4 and most < ROOM * squares.size:
+        for cell in range(squares.size):
+            states[cell, LEVEL] = np.int32(squares[cell])
+        return np.int64(most) + 1
+    order = np.argsort(squares)
+    level = np.int64(0)
+    states[order[0], LEVEL] = 0
+    for k in range(1, squares.size):
+        level += squares[order[k]] > squares[order[k - 1]]
+        states[order[k], LEVEL] = level
+    return level + 1
+
+
+# ---- Numbers of objects
+
+
+@njit(nogil=True, cache=True)
+def find_first(labels, shape, boxes, firsts):
+    """Find the flat index of the first pixel of each component; boxes are those of `find_parts`."""
+    axes, (empty) = shape.size, np.int64(0)
+    sides = np.empty(axes, np.int64)
+    for component in range(len(boxes)):
+        label, origin = boxes[component, 0], boxes[component, 1 : 1 + axes]
+        for axis in range(axes):
+            sides[axis] = boxes[component, 1 + axes + axis] - origin[axis]
+        columns, row, place = sides[-1], empty, np.int64(-1)
+        while place < 0:
+            start = row_start(row, shape, origin, sides)
+            for x in range(start, start + columns):
+                if labels[x] == label:
+                    place = x
+                    break
+            row += 1
+        firsts[component] = place
+
+
+@njit(nogil=True, cache=True)
+def place_parts(labels, shape, boxes, begins, parts, firsts):
+    """Give the parts of components labels of their own.
+
+    `begins`, (N,), is the label of the first part of each; the first pixels of all parts are
+    written to `firsts`, in the order of their labels, the least of which is the first in `begins`.
+    """
+    axes = shape.size
+    sides = np.empty(axes, np.int64)
+    for component in range(len(boxes)):
+        label, origin = boxes[component, 0], boxes[component, 1 : 1 + axes]
+        size = 1
+        for axis in range(axes):
+            sides[axis] = boxes[component, 1 + axes + axis] - origin[axis]
+            size *= sides[axis]
+        for row in range(size // sides[-1]):
+            start = row_start(row, shape, origin, sides)
+            for x in range(start, start + sides[-1]):
+                if labels[x] == label:
+                    own = begins[component] + parts[x] - 1
+                    labels[x] = own
+                    own -= begins[0]
+                    if firsts[own] < 0:
+                        firsts[own] = x
