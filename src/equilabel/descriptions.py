@@ -19,6 +19,7 @@ STAGES = {
     "measure": "measuring",
     "histogram": "finding the threshold",
     "threshold": "finding the threshold",
+    "choose": "finding objects that touch",
     "merge": "joining objects of neighboring blocks",
     "write": "writing labels",
     "shrink": "writing lower resolutions",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 LABELED = 8
 EACH = {name: option.bytes_each for name, (_, option) in options_of(SegmentOptions).items()}
 LOCAL, METHODS, BALL = 4, 12, 36
-BLOCK, SMOOTHED = 24, 16  # bytes per element of a block; additional ones if it is filtered
+BLOCK, SMOOTHED, SPLIT = 24, 16, 60  # bytes per element of a block; more if filtered, or split
 FILTERS = ("sigma", "background", "opening", "closing")  # which use neighbors of a pixel
 BASE, BALLS = 8_000_000, 60_000_000  # of any image; additional ones for opening or closing
 SHARED = ({"opening", "closing"}, {"min_size", "max_size", "exclude_border"})  # share memory
@@ -27,7 +27,7 @@ def of_pixels(given: Mapping[str, Any], each: int = LABELED) -> tuple[int, int]:
     `given` are its arguments; `each` is the number of bytes per pixel without optional stages.
 
     >>> of_pixels({}), of_pixels({"sigma": 2, "split": True})
-    ((8000000, 8), (8000000, 112))
+    ((8000000, 8), (8000000, 72))
     """
     asked = {name for name in EACH if EACH[name] and given.get(name) not in NOTHING}
     for name in sorted(asked):
@@ -49,6 +49,7 @@ def of_elements(given: Mapping[str, Any], bytes_each: int) -> tuple[int, int]:
     """
     asked = {name for name in FILTERS if given.get(name) not in NOTHING}
     filtered = SMOOTHED * bool(asked or given.get("threshold") == "local")
+    filtered += SPLIT * (given.get("split") not in NOTHING)
     return _base(asked), BLOCK + filtered + 2 * bytes_each
 
 

@@ -138,7 +138,7 @@ class SegmentOptions:
         "split",
         "Part objects where they have a neck, before they are dropped by size and measured.",
         after=f"{DEPTH} A length in pixels (1.5) or with a unit (0.4um); if left out, 0.8 pixels.",
-        bytes_each=100,
+        bytes_each=60,
     )
     min_size: Any = option(
         0,

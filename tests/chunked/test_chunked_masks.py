@@ -43,6 +43,7 @@ def random_case(seed):
         "opening": [0, 0, 1, (1.5, 1, 2)[:rank]][rng.integers(4)],
         "fill_holes": bool(rng.random() < 0.5),
         "connectivity": int(rng.integers(1, rank + 1)),
+        "split": [False, 0.4, True][rng.integers(3)],
         "min_size": int(rng.integers(0, 3)),
         "exclude_border": bool(rng.random() < 0.2),
         "properties": ["label", "area", "bbox", "intensity_max"][: rng.integers(2, 5)],

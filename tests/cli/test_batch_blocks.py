@@ -64,9 +64,10 @@ def test_what_needs_the_whole_image_fails_by_its_option_above_the_limit(here):
     Path("in").mkdir()
     tifffile.imwrite("in/noise.tif", NOISE)
     limit = ["--memory-limit", "9MB", "--too-large", "chunked", "--no-overlay"]
-    assert main(["batch", "in", "--out", "out", *limit, "--split"]) == 1
+    words = ["--background", "9", "--background-method", "rolling_ball"]
+    assert main(["batch", "in", "--out", "out", *limit, *words]) == 1
     row = summary()["in/noise.tif"]
-    assert "--split needs the image as a whole" in row["error"]
+    assert "--background-method needs the image as a whole" in row["error"]
     assert main(["batch", "in", "--out", "again", *limit[:1], "8.1MB", *limit[2:]]) == 1
     assert "even block by block. Pass a larger" in summary("again")["in/noise.tif"]["error"]
 

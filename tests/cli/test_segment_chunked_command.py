@@ -15,6 +15,7 @@ import zarr
 
 from batches import posix, refused
 from equilabel import segment
+from equilabel.chunked import splitting
 from equilabel.cli import main
 from equilabel.storage.images import read_image
 from equilabel.storage.table import read_table
@@ -83,7 +84,7 @@ def test_a_tiff_larger_than_the_limit_is_read_in_chunks(here, capsys):
     image = np.ascontiguousarray(np.moveaxis(IMAGE, 0, 1))
     tifffile.imwrite("scan.tif", image, imagej=True, resolution=(2, 2), metadata=options)
     words = ["segment", "scan.tif", "--channel", "1", *WORDS, "--memory-limit", "20kB"]
-    said = refused(capsys, *words, "--split")
+    said = refused(capsys, *words, "--background", "9", "--background-method", "rolling_ball")
     assert "of memory, more than --memory-limit 20 kB. Leave it out" in said
     assert main([*words, "--chunks", "5,64,64", "--out", "out", "--unit-row"]) == 0
     expected = segment(IMAGE[1], **KNOWN)
@@ -104,13 +105,12 @@ def test_axes_that_are_guessed_are_noted(here, capsys):
     ("words", "message"),
     [
         (
-            ["--split", "--memory-limit", "20kB"],
-            "--split needs the image as a whole, not chunks; got a Zarr. Leave it out; a Zarr that "
-            "fits into memory takes it",
-        ),
-        (["--split", "--out", "out.zarr"], "--split needs the image as a whole"),
-        (
             ["--background", "9", "--background-method", "rolling_ball", "--memory-limit", "9kB"],
+            "--background-method needs the image as a whole, not chunks; got a Zarr. Leave it out; "
+            "a Zarr that fits into memory takes it",
+        ),
+        (
+            ["--background", "9", "--background-method", "rolling_ball", "--out", "out.zarr"],
             "--background-method needs the image as a whole",
         ),
         (["--overlay"], "--overlay needs the image as a whole"),
@@ -183,6 +183,21 @@ def test_a_zarr_that_fits_is_split_as_a_whole(here, word):
     labels = read_image(Path("out", "scan_labels.tif")).pixels
     np.testing.assert_array_equal(labels, expected.labels)
     assert expected.num > segment(IMAGE[0], **KNOWN).num
+
+
+def test_objects_of_a_zarr_are_split_in_chunks_and_a_note_names_those_left_whole(
+    here, capsys, monkeypatch
+):
+    scan()
+    words = ["segment", "scan.ome.zarr", "--channel", "DAPI", *WORDS, "--split", "1um"]
+    words += ["--chunks", "6,16,16", "--out"]
+    assert main([*words, "out.zarr"]) == 0
+    assert "stayed whole" not in capsys.readouterr().out
+    expected = segment(IMAGE[0], **KNOWN, split="1um")
+    np.testing.assert_array_equal(zarr.open_array("out.zarr/0")[...], expected.labels)
+    monkeypatch.setattr(splitting, "LEAST", 1)
+    assert main([*words, "again.zarr"]) == 0
+    assert "stayed whole: 0:" in capsys.readouterr().out
 
 
 def test_numbers_by_blocks_are_asked_for_by_an_option(here, capsys):

@@ -119,10 +119,11 @@ def test_a_question_that_is_cancelled_runs_nothing(form):
 @pytest.mark.long
 def test_fields_that_blocks_cannot_do_are_named_and_the_remedy_helps(form, qtbot, notes):
     form.fields.fill_holes.value = form.fields.split.value = True
+    form.fields.background.value = 9
+    form.fields.background_method.value = "rolling_ball"
     form.run_button.click()
-    words = "Split objects that touch"
-    assert f"got {words}. Untick {words}, or crop the image." in notes()[-1]
+    assert "got Found with: Rolling ball. Choose Box (top-hat), or crop the image." in notes()[-1]
     assert form.task is None
-    form.fields.split.value = False
+    form.fields.background_method.value = "top_hat"
     answer(form, "Temporary folder", [])
     assert run(form, qtbot) is not None

@@ -125,7 +125,6 @@ def test_fields_that_need_the_whole_image_are_named_and_the_remedy_helps():
             {"background": "9um", "background_method": "rolling_ball"},
             "Choose Box (top-hat)",
         ),
-        "Split objects that touch": ({"split": True}, "Untick Split objects that touch"),
         "Statistics: area_convex": ({"properties": ("area", "area_convex")}, "Untick area_convex"),
     }
     for words, (values, remedy) in spoiled.items():

@@ -227,10 +227,7 @@ class Masks:
 
     def stored(self, mask: Mask) -> StoredMask:
         """Store a mask that is slow to compute, because later stages read it twice."""
-        saved, output = self._room("mask")
-        progress = self._named("mask")
-        write_masks(saved, self._blocks, mask, output, self._map_tasks, progress)
-        return StoredMask(output, self._blocks.shape)
+        return self.written("mask", mask, np.dtype(np.bool_))
 
     def filled(self, mask: Mask) -> StoredMask:
         """Fill holes: background not connected through faces to the border."""
@@ -240,23 +237,43 @@ class Masks:
 
     def _made(self, name: str, source: Readable, **made: Any) -> StoredMask:
         """Label blocks across faces, and write a mask of the selected components."""
-        saved, output = self._room(name)
+        saved = self.room(name)
         setup = Setup(blocks=self._blocks, device="cpu", connectivity=1, saved=saved, **made)
+        return self.labeled(name, setup, source, np.dtype(np.bool_))
+
+    def labeled(
+        self, name: str, setup: Setup, source: Readable, dtype: np.dtype[Any] | None = None
+    ) -> StoredMask:
+        """Label blocks across faces, and write labels, or what the setup makes of them."""
         progress = self._named(name)
-        number_blocks(setup, source, self._map_tasks, progress)
+        count = number_blocks(setup, source, self._map_tasks, progress)
+        output = self.array(setup.saved, dtype or np.dtype(f"i{4 if count < 2**31 else 8}"))
         write_blocks(setup, source, output, self._map_tasks, progress, fresh=False)
         return StoredMask(output, self._blocks.shape)
 
-    def _room(self, name: str) -> tuple[Saved, ArrayOutput | ZarrOutput]:
-        """Create storage for the results of a stage and for its mask."""
-        blocks, saved = self._blocks, self._saved
-        if not isinstance(saved, Checkpoints):
-            return MemoryCheckpoints(), ArrayOutput(np.empty(blocks.shape, np.bool_))
-        folder = saved.folder / name
+    def written(self, name: str, source: Readable, dtype: np.dtype[Any]) -> StoredMask:
+        """Write what a source computes of each block."""
+        saved = self.room(name)
+        output = self.array(saved, dtype)
+        how = (self._map_tasks, self._named(name))
+        write_masks(saved, self._blocks, source, output, *how)
+        return StoredMask(output, self._blocks.shape)
+
+    def room(self, name: str) -> Saved:
+        """Create storage for the results of a stage."""
+        if not isinstance(self._saved, Checkpoints):
+            return MemoryCheckpoints()
+        folder = self._saved.folder / name
         make_folder(folder)
-        create_zarr(folder / "mask", blocks.shape, blocks.sides, np.dtype(np.bool_))
-        output = ZarrOutput.at(folder / "mask", saved.token)
-        return Checkpoints(folder, saved.token, saved.together), output
+        return Checkpoints(folder, self._saved.token, self._saved.together)
+
+    def array(self, saved: Saved, dtype: np.dtype[Any]) -> ArrayOutput | ZarrOutput:
+        """Create an array beside the results of a stage."""
+        blocks = self._blocks
+        if not isinstance(saved, Checkpoints):
+            return ArrayOutput(np.empty(blocks.shape, dtype))
+        create_zarr(saved.folder / "mask", blocks.shape, blocks.sides, dtype)
+        return ZarrOutput.at(saved.folder / "mask", saved.token)
 
     def _named(self, name: str) -> Progress:
         """Return the progress of a stage, whose name is added to those of its parts."""

@@ -23,7 +23,8 @@ from equilabel.segmentation.checks import (
 )
 from equilabel.segmentation.filters import check_axes, widths_in_pixels
 from equilabel.segmentation.result import Segmentation
-from equilabel.segmentation.stages import default_properties, radii_in_pixels
+from equilabel.segmentation.splitting import make_rule
+from equilabel.segmentation.stages import default_properties, depth_of, radii_in_pixels
 from equilabel.storage.files import replacing
 
 from .blocks import Blocks
@@ -56,6 +57,7 @@ from .ome_labels import ome_labels
 from .outputs import is_in_memory
 from .results import Found, Stages, Target, label_whole
 from .sources import open_source
+from .splitting import Splitting, problem_of_parts
 from .tables import Counted, Selection
 from .tasks import Setup
 
@@ -64,7 +66,7 @@ if TYPE_CHECKING:
 
     from equilabel.devices import Device
     from equilabel.labeling.problem import Problem
-    from equilabel.quantities import Lengths, Size
+    from equilabel.quantities import Length, Lengths, Size
     from equilabel.segmentation.binarization import Threshold
 
     from .checkpoints import Saved
@@ -102,6 +104,7 @@ class Segmenting:
     blocks: Blocks
     problem: Problem  # that of an image like this one
     selection: Selection
+    depth: float | None  # at which objects are split, in pixels
     counted: Counted
     by_blocks: bool
     engine: Engine
@@ -121,6 +124,7 @@ class Segmenting:
             "dark": self.source.dark,
             **self.cleaning._asdict(),
             "connectivity": self.problem.connectivity,
+            "split": self.depth,
             "selection": self.selection.described(),
             "properties": list(self.counted.names),
             "spacing": list(self.counted.spacing),
@@ -151,6 +155,15 @@ class Segmenting:
         else:
             problem = partial(problem_of_mask, **self.how)
             source = MaskedSource(mask, self.source)
+        if self.depth is not None:
+            rule = make_rule(
+                self.depth, self.counted.spacing, self.problem.connectivity, self.blocks.stacked
+            )
+            masks = Masks(self.blocks, saved, map_tasks, progress)
+            how = (problem, source, self.how["device"], map_tasks, progress)
+            parts = Splitting(rule, self.blocks).split(masks, *how)
+            problem = partial(problem_of_parts, **self.how)
+            source = MaskedSource(parts, self.source)
         setup = Setup(
             blocks=self.blocks,
             problem=problem,
@@ -251,6 +264,7 @@ def segment_chunked(
     opening: Lengths = 0.0,
     fill_holes: bool = False,
     connectivity: int | None = None,
+    split: bool | Length = False,
     min_size: Size = 0,
     max_size: Size | None = None,
     exclude_border: bool = False,
@@ -296,6 +310,10 @@ def segment_chunked(
         ball needs. To fill holes, a mask is stored with the unfinished run.
     dark, connectivity, exclude_border, method, device
         As for `segment`.
+    split : bool, float or str
+        As for `segment`. Objects are split with all pixels of their component, whichever blocks it
+        spans. A component whose box has more pixels than a block, and more than 4 million, stays
+        whole, and a warning says where. Components are stored with the unfinished run.
     min_size, max_size : float or str
         Smallest and largest size of an object, in pixels, or an area or a volume such as "5um3";
         other objects are dropped.
@@ -370,6 +388,7 @@ def segment_chunked(
     lengths: Any = {"stacked": first, **scale}
     widths = widths_in_pixels(sigma, rank + first, **lengths)
     radii = radii_in_pixels(rank + first, background, closing, opening, **lengths)
+    depth = depth_of(split, **scale)
     local = _block(level, block_size, offset, rank + first, **lengths)
     cleaning = Cleaning(*local, radii.closing, radii.opening, bool(fill_holes))
     source = GraySource(
@@ -378,16 +397,15 @@ def segment_chunked(
     check_pixels(source.shape, base)
     sizes = check_sizes(min_size, max_size, rank, **scale)
     selection = Selection(source.shape, first, *sizes, bool(exclude_border))
-    names = check_mergeable(
-        default_properties(rank, distances, first) if properties is None else properties
-    )
-    counted = Counted(names, distances, first)
+    wanted = default_properties(rank, distances, first) if properties is None else properties
+    counted = Counted(check_mergeable(wanted), distances, first)
     sides = check_chunks(chunks, source)
     check_depth(sides, source.shape, counted.halo, first)
     how = {"connectivity": connectivity, "stacked": first, "method": method, "device": device}
     problem = problem_of_gray(pretend(source), level=Level(0.0, False), dark=bool(dark), **how)
     path = check_out(out, base, resume=resume)
     engine = Engine(scheduler, workers, reachable=not is_in_memory(image))
+    used_pixels = in_pixels(rank + first, sigma, block_size, depth, *sizes, **lengths)
     work = Segmenting(
         threshold=level,
         how=how,
@@ -396,6 +414,7 @@ def segment_chunked(
         blocks=Blocks(source.shape, sides, first),
         problem=problem,
         selection=selection,
+        depth=depth if rank > 1 else None,
         counted=counted,
         by_blocks=check_numbering(numbering),
         engine=engine,
@@ -414,8 +433,7 @@ def segment_chunked(
         spacing=distances,
         method=problem.method.name,
         device=problem.device,
-        in_pixels=in_pixels(rank + first, sigma, block_size, None, *sizes, **lengths)
-        | radii.in_pixels(first),
+        in_pixels=used_pixels | radii.in_pixels(first),
     )
 
 

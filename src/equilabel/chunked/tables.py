@@ -128,12 +128,7 @@ class Counted:
         """
         import pandas as pd
 
-        blocks_of: dict[int, list[int]] = {}
-        for group in saved.groups(blocks.number):
-            for name in saved.names("write", saved.group(group.start)):
-                block, _, stretch = name.partition(" ")
-                if stretch:
-                    blocks_of.setdefault(int(stretch), []).append(int(block))
+        blocks_of = counted_blocks(saved, blocks)
         stretches = sorted(blocks_of)
         if len(stretches) == 1:
             folder = None
@@ -185,6 +180,26 @@ class Counted:
         return found
 
 
+def counted_blocks(saved: Saved, blocks: Blocks) -> dict[int, list[int]]:
+    """List the blocks that have counted labels of each stretch of `ROWS` labels."""
+    found: dict[int, list[int]] = {}
+    for group in saved.groups(blocks.number):
+        for name in saved.names("write", saved.group(group.start)):
+            block, _, stretch = name.partition(" ")
+            if stretch:
+                found.setdefault(int(stretch), []).append(int(block))
+    return found
+
+
+def merged_counts(
+    counted: Counted, saved: Saved, blocks: Blocks, stretch: int, some: Sequence[int]
+) -> Counts:
+    """Return the counts of a stretch of labels, which are in some blocks."""
+    layout = counted.plan.layout
+    arrays = (saved.load("write", saved.group(one), f"{one} {stretch}") for one in some)
+    return merge_counts([unpack(each, layout, blocks.shape) for each in arrays])
+
+
 def make_part(
     counted: Counted,
     saved: Saved,
@@ -194,9 +209,7 @@ def make_part(
     folder: Any,
 ) -> tuple[int, dict[str, HostArray] | None]:
     """Make a part of the table from the counts of some blocks; write it if there is a folder."""
-    layout = counted.plan.layout
-    arrays = (saved.load("write", saved.group(one), f"{one} {stretch}") for one in some)
-    counts = merge_counts([unpack(each, layout, blocks.shape) for each in arrays])
+    counts = merged_counts(counted, saved, blocks, stretch, some)
     found = compute_columns(counts, counted.plan.columns, counted.spacing, "-")
     table = make_table(found, counted.names)
     if folder is None:

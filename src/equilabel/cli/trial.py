@@ -96,10 +96,13 @@ def is_in_blocks(path: Path, options: Options) -> bool:
 
 
 def takes_whole(path: Path, options: Options) -> bool:
-    """Return whether a Zarr is labeled as a whole: its options ask for that, and it fits."""
+    """Return whether a Zarr is labeled as a whole: its options ask for that, and it fits.
+
+    So do those of splitting: in chunks, objects that are larger than a block stay whole.
+    """
     from equilabel.storage.images import read_header
 
-    if not needs_whole(options):
+    if not (needs_whole(options) or options.segment["split"]):
         return False
     try:
         need = forecast(read_header(path), options)
@@ -109,7 +112,7 @@ def takes_whole(path: Path, options: Options) -> bool:
 
 
 def needs_whole(options: Options) -> dict[str, object]:
-    """Return the options that need all pixels of an image at once, such as `split`."""
+    """Return the options that need all pixels of an image at once, such as `track`."""
     given = options.segment
     return {
         name: given[name]

@@ -23,12 +23,13 @@ from . import sources
 from .choices import Choices
 from .outcomes import NO_OBJECTS, Outcome, describe_segmentation
 
-HYSTERESIS, HOLES = (
+HYSTERESIS, HOLES, COMPONENTS = (
     tuple(f"{of}: {stage}" for stage in ("label", "merge", "write"))
-    for of in ("hysteresis", "holes")
+    for of in ("hysteresis", "holes", "components")
 )
 STAGES = (
     *("reduce", "store", "histogram", "threshold", *HYSTERESIS, "mask: write", *HOLES),
+    *(*COMPONENTS, "choose", "split: write"),
     *("label", "merge", "write", "table", "shrink"),
 )
 ELEMENTS = 2**22  # of a block: small, so that a cancelled run ends soon
@@ -37,7 +38,6 @@ NEEDED = ("dask", "zarr")
 # Fields of arguments that `segment_chunked` does not have, and how a person can leave them out.
 WHOLE = {
     "background_method": ("Found with: Rolling ball", "choose Box (top-hat)"),
-    "split": ("Split objects that touch", "untick Split objects that touch"),
     "track": ("Follow objects over time", "untick Follow objects over time"),
 }
 

@@ -1,0 +1,209 @@
+"""Objects that touch, split in images that need not fit into memory.
+
+Components are labeled across faces and measured. Those that may be several objects are split by the
+task of each block that they reach, in their whole box: it is read again for each of these blocks,
+and the parts are the same in all of them. What is labeled then is the number of the part, since
+components never touch each other.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel.labeling.problem import make_problem
+from equilabel.segmentation.splitting import (
+    boxes_of,
+    find_parts,
+    may_touch,
+    shape_properties,
+)
+
+from .channels import expand
+from .tables import ROWS, Counted, counted_blocks, merged_counts
+from .tasks import Setup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import HostArray
+    from equilabel.labeling.problem import Problem
+    from equilabel.segmentation.splitting import Rule
+
+    from .blocks import Blocks
+    from .checkpoints import Saved
+    from .engine import MapTasks, Progress
+    from .masks import Masks, StoredMask
+    from .sources import Readable
+
+    Slices = tuple[slice, ...]
+
+NEAR = 4  # components that stand out of a block by up to this share of it are read with it
+LEAST = 2**22  # elements of a box that is split in any case
+NAMED = 3  # components that are left whole and named in a warning
+CHOSEN = "chosen"  # a stage: components that may be several objects, and are small enough
+
+
+@dataclass(frozen=True)
+class Splitting:
+    """What objects are split by."""
+
+    rule: Rule
+    blocks: Blocks
+
+    @property
+    def counted(self) -> Counted:
+        """The counts by which components are chosen."""
+        rank = len(self.rule.distances)
+        return Counted(shape_properties(rank), (1.0,) * rank, self.blocks.stacked)
+
+    @property
+    def most(self) -> int:
+        """Elements of the largest box that is split."""
+        return max(LEAST, prod(self.blocks.sides))
+
+    def split(
+        self,
+        masks: Masks,
+        problem: Callable[..., Problem],
+        source: Readable,
+        device: str,
+        map_tasks: MapTasks,
+        progress: Progress,
+    ) -> StoredMask:
+        """Store the number of the part of each pixel, 1 in components that stay whole."""
+        counted, saved = self.counted, masks.room("components")
+        setup = Setup(
+            blocks=self.blocks,
+            problem=problem,
+            device=device,
+            connectivity=self.rule.connectivity,
+            saved=saved,
+            depth=max(counted.halo, 1),
+            by_blocks=True,
+            counted=counted,
+        )
+        components = masks.labeled("components", setup, source)
+        blocks_of = counted_blocks(saved, self.blocks)
+        tasks = ((self, saved, one, some) for one, some in sorted(blocks_of.items()))
+        found = map_tasks(choose_components, tasks)
+        large = [box for some in progress.over("choose", 0, len(blocks_of), found) for box in some]
+        _warn_of(sorted(large), self.most)
+        parts = Parts(self, saved, components)
+        return masks.written("split", parts, np.dtype(np.uint32))
+
+
+def choose_components(
+    splitting: Splitting, saved: Saved, stretch: int, some: Sequence[int]
+) -> list[list[int]]:
+    """Store the boxes of the components of a stretch of labels that may be several objects.
+
+    Returns the boxes of those that are too large: first and last + 1 coordinates.
+    """
+    counts = merged_counts(splitting.counted, saved, splitting.blocks, stretch, some)
+    boxes = boxes_of(counts)[may_touch(counts, *splitting.rule[:2])]
+    axes = boxes.shape[1] // 2
+    sides = boxes[:, 1 + axes :] - boxes[:, 1 : 1 + axes]
+    fits = sides.prod(axis=1, dtype=np.float64) <= splitting.most
+    saved.save(CHOSEN, stretch, {"boxes": [boxes[fits]]})
+    return [box.tolist() for box in boxes[~fits, 1:]]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of components, block by block."""
+
+    splitting: Splitting
+    saved: Saved  # that of the components
+    components: StoredMask
+
+    def loader(self, part: Slices) -> Callable[[], HostArray]:
+        """Return a loader of a block, which splits its components."""
+        return partial(split_block, self, part)
+
+    def read(self, part: Slices) -> HostArray:
+        """Read the components of a part."""
+        return self.components.loader(part)()
+
+
+def split_block(parts: Parts, part: Slices) -> HostArray:
+    """Return the number of the part of each pixel of a block, 0 in the background."""
+    splitting = parts.splitting
+    margin = [int(axis >= splitting.blocks.stacked) for axis in range(len(part))]
+    inside = parts.read(part)
+    numbers = (inside > 0).astype(np.uint32)
+    boxes = _boxes_in(parts, part, inside)
+    axes = len(part)
+    first, last = boxes[:, 1 : 1 + axes] - margin, boxes[:, 1 + axes :] + margin
+    reach = [(one.stop - one.start) // NEAR + 1 for one in part]
+    near, _ = expand(part, reach, splitting.blocks.shape)
+    low, high = np.maximum(first, 0), np.minimum(last, splitting.blocks.shape)
+    close = (low >= [one.start for one in near]).all(axis=1)
+    close &= (high <= [one.stop for one in near]).all(axis=1)
+    regions = (
+        [(low[close].min(axis=0), high[close].max(axis=0), boxes[close])] if close.any() else []
+    )
+    regions += [(low[k], high[k], boxes[k : k + 1]) for k in np.flatnonzero(~close)]
+    for begin, end, some in regions:
+        region = tuple(map(slice, begin.tolist(), end.tolist()))
+        labels = np.ascontiguousarray(parts.read(region))
+        moved = some.copy()
+        moved[:, 1 : 1 + axes] -= begin
+        moved[:, 1 + axes :] -= begin
+        found, _ = find_parts(labels, moved, splitting.rule)
+        _keep(numbers, found, part, region)
+    return numbers
+
+
+def _boxes_in(parts: Parts, part: Slices, labels: HostArray) -> NDArray[np.int64]:
+    """Return the boxes of components to split that reach a block, (N, 1 + 2 axes)."""
+    known = np.unique(labels)
+    known = known[known > 0].astype(np.int64)
+    found = [np.empty((0, 1 + 2 * len(part)), np.int64)]
+    for stretch in np.unique((known - 1) // ROWS).tolist():
+        boxes = parts.saved.load(CHOSEN, stretch, "boxes")[0]
+        found.append(boxes[np.isin(boxes[:, 0], known)])
+    return np.concatenate(found)
+
+
+def _keep(numbers: HostArray, found: HostArray, part: Slices, region: Slices) -> None:
+    """Copy the parts of a region to where a block has them."""
+    common = [
+        (max(one.start, other.start), min(one.stop, other.stop))
+        for one, other in zip(part, region, strict=True)
+    ]
+    here, there = (
+        tuple(slice(a - one.start, b - one.start) for (a, b), one in zip(common, of, strict=True))
+        for of in (part, region)
+    )
+    np.copyto(numbers[here], found[there], where=found[there] > 0, casting="unsafe")
+
+
+def problem_of_parts(pixels: Any, **how: Any) -> Problem:
+    """Return the problem of labeling parts of equal numbers; `how` is as for `problem_of`."""
+    return make_problem(pixels, 0, **how)
+
+
+def _warn_of(boxes: list[list[int]], most: int) -> None:
+    """Name components that are too large to split."""
+    if not boxes:
+        return
+    axes = len(boxes[0]) // 2
+    named = "; ".join(
+        ", ".join(f"{a}:{b}" for a, b in zip(box[:axes], box[axes:], strict=True))
+        for box in boxes[:NAMED]
+    )
+    more = "" if len(boxes) <= NAMED else f" and {len(boxes) - NAMED:,} more"
+    message = (
+        f"{len(boxes):,} component{'s' * (len(boxes) > 1)} stayed whole: {named}{more}. Boxes of "
+        f"more than {most:,} pixels are not split in chunks. Pass larger chunks, or raise the "
+        "threshold."
+    )
+    warnings.warn(message, stacklevel=2)
