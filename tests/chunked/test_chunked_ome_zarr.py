@@ -135,6 +135,26 @@ def test_ome_zarr_py_reads_labels_with_their_image(version, tmp_path):
     np.testing.assert_array_equal(seen.data[0], zarr.open_array(path / "labels/n/0")[...])
 
 
+@pytest.mark.parametrize("version", ["0.4", "0.5"])
+def test_tensorstore_and_the_reader_of_napari_see_labels(version, tmp_path):
+    tensorstore = pytest.importorskip("tensorstore")
+    reader = pytest.importorskip("napari_ome_zarr")
+    path = tmp_path / "x.ome.zarr"
+    by_ngff_zarr(path, version)
+    expected = segment_chunked(path, threshold=50, out=path / "labels" / "n", chunks=64).num
+    labels = zarr.open_array(path / "labels/n/0")[...]
+    driver = {"0.4": "zarr", "0.5": "zarr3"}[version]
+    how = {"driver": driver, "kvstore": {"driver": "file", "path": f"{path}/labels/n/0"}}
+    np.testing.assert_array_equal(tensorstore.open(how).result().read().result(), labels)
+    layers = reader.napari_get_reader(str(path))(str(path))
+    image, (data, given, _) = layers
+    assert layers[1][2] == "labels"
+    assert np.shape(data[0]) == IMAGE.shape
+    assert np.max(data[0]) == expected
+    assert tuple(given["scale"]) == tuple(STEPS.values())
+    assert given.get("translate") == image[1].get("translate")  # read from neither, so far
+
+
 def test_labels_in_a_folder_that_is_no_group_make_consolidated_metadata_go(tmp_path):
     path = tmp_path / "x.ome.zarr"
     by_ngff_zarr(path, "0.5")
