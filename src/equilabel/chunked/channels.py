@@ -189,8 +189,8 @@ class GraySource:
             pixels = subtract_background(pixels, self.background, **options)
         if any(self.widths):
             wide = pixels.dtype.itemsize > (4 if pixels.dtype.kind == "f" else 2)
-            values = pixels.astype(np.float64 if wide else np.float32)
-            pixels = gaussian(values, self.widths, mode="nearest")
+            dtype = np.dtype(np.float64 if wide else np.float32)
+            pixels = gaussian(pixels, dtype, self.widths, mode="nearest").values
         return comparable(pixels)
 
     def identity(self) -> dict[str, Any]:

@@ -13,7 +13,14 @@ from equilabel.domains.grid import Foreground
 from equilabel.labeling import label
 
 from .checks import check_block, check_number, check_threshold, reject_unused
-from .filters import as_pixels, converted, extremes, gaussian, smooth
+from .filters import (
+    as_pixels,
+    extremes,
+    gaussian,
+    smoothed,
+    warn_of_wide_blur,
+    widths_in_pixels,
+)
 from .thresholds import find_threshold
 
 if TYPE_CHECKING:
@@ -75,14 +82,17 @@ def apply_threshold(
         shift = check_number("offset", offset)
     else:
         reject_unused(threshold, block_size=(block_size, None), offset=(offset, 0.0))
-    pixels = comparable(smooth(pixels, sigma, spacing=spacing, unit=unit, stacked=stacked))
+    widths = widths_in_pixels(sigma, pixels.ndim, spacing=spacing, unit=unit, stacked=stacked)
+    warn_of_wide_blur(sigma, widths, pixels.shape)
+    pixels, span = smoothed(pixels, widths)
+    pixels = comparable(pixels)
     if level == "local":
         return from_mask(_local(pixels, block, shift, dark=dark, stacked=stacked)), None
     if isinstance(level, tuple):
         return from_mask(_hysteresis(pixels, *level, dark=dark, stacked=stacked)), level
     constant = False
     if isinstance(level, str):
-        level, constant = find_threshold(pixels, level)
+        level, constant = find_threshold(pixels, level, span)
     return compare_with(pixels, level, dark=dark, strict=constant), float(level)
 
 
@@ -158,8 +168,8 @@ def compare_locally(part: Array, widths: Sequence[float], shift: float, *, dark:
 
     `widths` are the standard deviations of the Gaussian along each axis, in pixels.
     """
-    values = converted(part, np.dtype(np.float32 if part.dtype == np.float32 else np.float64))
-    values = gaussian(values, widths, mode="reflect")
+    dtype = np.dtype(np.float32 if part.dtype == np.float32 else np.float64)
+    values = gaussian(part, dtype, widths, mode="reflect").values
     np.add(values, shift if dark else -shift, out=values)
     threads.check()
     with np.errstate(all="ignore"):

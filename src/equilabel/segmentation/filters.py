@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from math import ceil
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from equilabel.arguments import (
     normalize_bools,
     shown,
 )
-from equilabel.devices import fetch, filters, is_on_cuda, library, take, threads
+from equilabel.devices import fetch, filters, is_on_cuda, library, passes, take, threads
 from equilabel.quantities import WIDEST, blur_warnings_enabled, length_in_pixels, wide_blur
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ def per_axis(
 # ---- Gaussian smoothing
 
 NARROWEST = 0.125  # pixels; narrower kernels are a single pixel
+SOME = 4096  # pixels that are looked at first: in most images, they differ
 
 
 def smooth(
@@ -175,32 +176,83 @@ def smooth(
     pixels = as_pixels(image, stacked=stacked)
     widths = widths_in_pixels(sigma, pixels.ndim, spacing=spacing, unit=unit, stacked=stacked)
     warn_of_wide_blur(sigma, widths, pixels.shape)
+    return smoothed(pixels, widths).values
+
+
+class Smoothed(NamedTuple):
+    """An image, and what is known of its values."""
+
+    values: HostArray
+    span: tuple[Any, Any, bool] | None = None  # as of `extremes`
+
+
+def smoothed(pixels: HostArray, widths: Sequence[float]) -> Smoothed:
+    """Smooth what `as_pixels` returned as `smooth` does; `widths` are in pixels."""
     if pixels.size == 0 or not any(widths):
-        return pixels
+        return Smoothed(pixels)
     wide = pixels.dtype.itemsize > (4 if pixels.dtype.kind == "f" else 2)
-    values = converted(pixels, np.dtype(np.float64 if wide else np.float32))
-    lowest, highest, _ = extremes(pixels)
-    threads.check()
-    if not lowest < highest:
-        return values
-    return gaussian(values, widths, mode="nearest")
+    dtype = np.dtype(np.float64 if wide else np.float32)
+    if _may_be_constant(pixels):
+        lowest, highest, _ = extremes(pixels)
+        threads.check()
+        if not lowest < highest:
+            return Smoothed(converted(pixels, dtype))
+    return gaussian(pixels, dtype, widths, mode="nearest")
 
 
-def gaussian(values: HostArray, widths: Sequence[float], *, mode: Border) -> HostArray:
-    """Smooth an array of float32 or float64 in place; NaN and infinities are left out.
+def _may_be_constant(pixels: HostArray) -> bool:
+    """Return whether the first pixels are equal, or not finite, so that all may be."""
+    some = pixels[(0,) * (pixels.ndim - 1)][:SOME]
+    with np.errstate(invalid="ignore"):
+        return not bool(some.min() < some.max() < np.inf)
+
+
+def gaussian(
+    pixels: HostArray, dtype: np.dtype[Any], widths: Sequence[float], *, mode: Border
+) -> Smoothed:
+    """Smooth pixels as float32 or float64; NaN and infinities are left out.
 
     `widths` are the standard deviations along each axis, in pixels; `mode` continues the image
-    beyond its border as in `scipy.ndimage`. Equal to `scipy.ndimage.gaussian_filter` for finite
-    pixels.
+    beyond its border as in `scipy.ndimage`. For finite pixels equal to
+    `scipy.ndimage.gaussian_filter` to the last bit.
     """
-    if _all_finite(values):
-        return _filter(values, widths, mode)
-    finite = np.isfinite(values)
-    share = finite.astype(values.dtype)
-    known = _filter(np.where(finite, values, 0), widths, mode)
-    share = _filter(share, widths, mode)
-    values[finite] = known[finite] / share[finite]
-    return values
+    if pixels.dtype.kind != "f" or _all_finite(pixels):
+        return _filter(pixels, dtype, widths, mode)
+    finite = np.isfinite(pixels)
+    share = _filter(finite, dtype, widths, mode).values
+    values = _filter(np.where(finite, pixels, 0), dtype, widths, mode).values
+    values = np.where(finite, values / np.where(finite, share, 1), pixels).astype(dtype)
+    return Smoothed(values)
+
+
+def _filter(
+    pixels: HostArray, dtype: np.dtype[Any], widths: Sequence[float], mode: Border
+) -> Smoothed:
+    """Smooth finite pixels."""
+    alone = 1 if mode == "nearest" else 0  # an axis of this length is not smoothed
+    used = [
+        0.0 if width < NARROWEST or side <= alone else width
+        for width, side in zip(widths, pixels.shape, strict=True)
+    ]
+    while any(used[:-3]):  # axes before the last three
+        axis = used.index(next(filter(None, used)))
+        pixels = converted(pixels, dtype)
+        filter_axis("gaussian_filter1d", pixels, used[axis], axis, mode, out=pixels)
+        used[axis] = 0.0
+    work = passes("segmentation.smoothing", "cuda" if is_on_cuda(pixels) else "cpu")
+    weights = list(map(_weights, used))
+    values, ends = work.smooth(pixels, dtype, weights, mode == "nearest")
+    return Smoothed(values, (ends[0], ends[1], True))
+
+
+def _weights(width: float) -> NDArray[np.float64]:
+    """Return the weights of a Gaussian from its middle outwards, as SciPy computes them."""
+    reach = int(4 * width + 0.5)
+    if not reach:
+        return np.ones(1)
+    places = np.arange(-reach, reach + 1)
+    weights = np.exp(-0.5 / (width * width) * places**2)
+    return np.ascontiguousarray((weights / weights.sum())[reach:])
 
 
 def converted(pixels: HostArray, dtype: np.dtype[Any]) -> HostArray:
@@ -263,13 +315,6 @@ def _all_finite(values: HostArray) -> bool:
         return bool(np.isfinite(values).all())
     cuts = threads.ranges(len(values), values.size, fine=True)
     return all(threads.each(lambda a, b: bool(np.isfinite(values[a:b]).all()), cuts))
-
-
-def _filter(values: HostArray, widths: Sequence[float], mode: Border) -> HostArray:
-    for axis, width in enumerate(widths):
-        if width >= NARROWEST and (mode == "reflect" or values.shape[axis] > 1):
-            filter_axis("gaussian_filter1d", values, width, axis, mode, out=values)
-    return values
 
 
 def filter_axis(

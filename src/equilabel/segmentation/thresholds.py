@@ -294,10 +294,13 @@ THRESHOLDS: tuple[str, ...] = ("otsu", "li", "triangle", "yen", "isodata", "mean
 EXACT = 2**53  # not every larger integer is a float
 
 
-def find_threshold(pixels: HostArray, method: str) -> tuple[float, bool]:
+def find_threshold(
+    pixels: HostArray, method: str, span: tuple[Any, Any, bool] | None = None
+) -> tuple[float, bool]:
     """Return the threshold of an image by a method, and whether all finite pixels are equal to it.
 
-    Foreground is above the threshold. It is NaN if no pixel is finite, and 0.5 for bool.
+    `span` is what `extremes` returns, if it is known. Foreground is above the threshold. It is NaN
+    if no pixel is finite, and 0.5 for bool.
 
     >>> find_threshold(np.array([1, 2, 2, 9]), "otsu")
     (2, False)
@@ -308,7 +311,7 @@ def find_threshold(pixels: HostArray, method: str) -> tuple[float, bool]:
         return math.nan, False
     with np.errstate(all="ignore"):
         if pixels.dtype.kind == "f":
-            return _find_in_floats(pixels, method)
+            return _find_in_floats(pixels, method, span or extremes(pixels))
         return _find_in_integers(pixels, method)
 
 
@@ -334,8 +337,10 @@ def level_of_integers(counts: NDArray[np.int64], first: int, width: int, method:
     return first + (level + 1) * width - 1
 
 
-def _find_in_floats(pixels: HostArray, method: str) -> tuple[float, bool]:
-    lowest, highest, finite = extremes(pixels)
+def _find_in_floats(
+    pixels: HostArray, method: str, span: tuple[Any, Any, bool]
+) -> tuple[float, bool]:
+    lowest, highest, finite = span
     if lowest > highest:
         return math.nan, False
     if lowest == highest:

@@ -1,0 +1,50 @@
+"""Launchers for smoothing.cu: Gaussian smoothing on a GPU."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import cupy
+import numpy as np
+
+from equilabel.array_types import Array, HostArray
+from equilabel.devices.cuda.kernels import THREADS, kernel, launch
+
+FILE = "segmentation/cuda/smoothing"
+READ = ("u1", "u2", "i2", "f4", "f8")  # types that are read as they are; others are converted
+BLOCKS = 1024
+
+
+def smooth(
+    pixels: Array, dtype: np.dtype[Any], weights: Sequence[HostArray], nearest: bool
+) -> tuple[Array, HostArray]:
+    """Smooth finite pixels along all axes; return the result and its extremes, (2,) on the host.
+
+    Arguments and result are those of the CPU, to the last bit.
+    """
+    image = pixels.view(cupy.uint8) if pixels.dtype == cupy.bool_ else pixels
+    image = cupy.ascontiguousarray(image, None if image.dtype.str[1:] in READ else dtype)
+    for axis, some in enumerate(weights):
+        if some.size > 1:
+            out = cupy.empty(image.shape, dtype)
+            name = f"smooth_axis<{image.dtype.str[1:]}, {dtype.str[1:]}>"
+            inner, reach = prod(image.shape[axis + 1 :]), some.size - 1
+            sides = (image.size, image.shape[axis], inner)
+            how = (cupy.asarray(some), np.int32(reach), np.int32(nearest))
+            launch(kernel(FILE, name), image.size, image, out, *sides, *how)
+            image = out
+    image = image if image.dtype == dtype else image.astype(dtype)
+    return image, extremes(image)
+
+
+def extremes(values: Array) -> HostArray:
+    """Return the smallest and the largest of float32 or float64 values, (2,) on the host."""
+    whole = np.dtype(f"i{values.dtype.itemsize}")
+    limits = np.iinfo(whole)
+    ends = cupy.array([limits.max, limits.min] * 2, whole)
+    name = f"find_extremes<{values.dtype.str[1:]}, {whole.str[1:]}>"
+    blocks = min(-(-values.size // THREADS), BLOCKS)
+    kernel(FILE, name)((blocks,), (THREADS,), (values, values.size, ends))
+    found: HostArray = cupy.asnumpy(ends[:2])
+    found = np.where(found < 0, found ^ limits.max, found).astype(whole)
+    return found.view(values.dtype)
