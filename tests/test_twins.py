@@ -15,12 +15,14 @@ PACKAGE = Path(equilabel.__file__).parent
 TWINS = [
     *("measuring/{}/accumulate", "measuring/{}/sources", "runs/{}/bonds", "runs/{}/boundaries"),
     *("runs/{}/graphs", "runs/{}/numbering", "runs/{}/passes", "segmentation/{}/histogram"),
+    "segmentation/{}/smoothing",
     *("simulation/{}/potts", "papers/apostolakis1992/{}", "papers/hawick2010/{}"),
     *("papers/kalentev2011/{}", "papers/komura2016/{}", "papers/meshes/{}", "papers/weigel2011/{}"),
 ]
 # What walks through rows differs, and what prepares; what callers ask does not.
 UNLIKE = {
     *("measuring/{}/accumulate", "measuring/{}/sources", "papers/meshes/{}", "runs/{}/bonds"),
+    "segmentation/{}/smoothing",
 }
 CLASSES = {"Accumulator": None, "LabelSource": {"__init__", "suffices"}, "RunSource": {"suffices"}}
 

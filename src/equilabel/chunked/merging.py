@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel.devices import fetch_block, is_on_cuda, own_gpu, send_block
+from equilabel.runs.labeled_runs import LabeledRuns
 
 from .checkpoints import Numbers
-from .outputs import BlockRuns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def cut_faces(
-    labels: HostArray | BlockRuns,
+    labels: HostArray | LabeledRuns,
     blocks: Blocks,
     block: int,
     depth: int,
@@ -54,10 +54,10 @@ def cut_faces(
 
 
 def _layers(
-    labels: HostArray | BlockRuns, cuts: list[tuple[int, int, int]], dtype: np.dtype[Any]
+    labels: HostArray | LabeledRuns, cuts: list[tuple[int, int, int]], dtype: np.dtype[Any]
 ) -> list[HostArray]:
     """Copy some layers of labels; each cut is an axis, a first layer and a last + 1."""
-    if isinstance(labels, BlockRuns):
+    if isinstance(labels, LabeledRuns):
         return [labels.layers(*cut).astype(dtype) for cut in cuts]
     if not (cuts and is_on_cuda(labels)):
         spans = [(slice(None),) * axis + (slice(first, last),) for axis, first, last in cuts]

@@ -21,10 +21,11 @@ from equilabel.domains import grid
 from equilabel.labeling import solve
 from equilabel.measuring import Request
 from equilabel.measuring.properties import make_plan
+from equilabel.runs.labeled_runs import LabeledRuns
 
 from .checkpoints import Faces, Part, checksum
 from .merging import cut_faces, number_components, pairs_across, split_sizes
-from .outputs import BlockRuns, copy_past_caches
+from .outputs import copy_past_caches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -101,7 +102,7 @@ def label_block(setup: Setup, block: int, load: Load) -> tuple[Part, Faces]:
         stays = setup.held is not None and setup.held.keep(block, labels, len(firsts))
         ends = cut_faces(labels, setup.blocks, block, setup.depth, len(firsts))
         if setup.kept is not None and not stays:
-            here = labels if isinstance(labels, BlockRuns) else fetch_block(labels)
+            here = labels if isinstance(labels, LabeledRuns) else fetch_block(labels)
             setup.kept.keep(block, setup.blocks.slices(block), here)
     faces, none = Faces(*ends, values), np.empty(0, np.int64)
     if not setup.by_blocks:
@@ -127,10 +128,10 @@ def _problem(setup: Setup, staged: Any) -> Problem:
 
 def _components(
     setup: Setup, problem: Problem, pixels: HostArray, origin: NDArray[np.int64]
-) -> tuple[HostArray | BlockRuns, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[HostArray | LabeledRuns, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Label a block alone; return labels, first elements in the image and in the block, and sizes.
 
-    Labels are `BlockRuns` if these are kept. First elements are (N,); sizes are those of `Part`.
+    Labels are `LabeledRuns` if these are kept. First elements are (N,); sizes are those of `Part`.
     """
     shape, axes = problem.image.shape, problem.image.ndim
     none = np.empty((0, 0), np.int64)
@@ -141,7 +142,7 @@ def _components(
     if not (setup.select or problem.numbered_by_columns):
         labels, count, *_, runs = solve(problem, counted=True, painted=painted)
         if runs is not None:
-            kept = BlockRuns.of(runs, shape, count)
+            kept = LabeledRuns.of(runs, shape, count)
             flat = kept.firsts()
             return kept, _in_image(flat, shape, origin, setup.blocks.shape), flat, none
         flat = _list_firsts(labels, count)

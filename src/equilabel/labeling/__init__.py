@@ -9,7 +9,7 @@ from equilabel.measuring import make_request
 
 from .graphs import label_graph
 from .output import Report
-from .paths import Wanted, path_of, solve
+from .paths import Wanted, paint, path_of, solve
 from .problem import NO_OPTIONS, check_apart, columns_of, make_problem, problem_of
 from .remembered import label_again
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from .signatures import Measured, Plain, Reported, Table, Undecided
 
-__all__ = ["Report", "label", "label_graph", "measure_components", "problem_of", "solve"]
+__all__ = ["Report", "label", "label_graph", "measure_components", "paint", "problem_of", "solve"]
 
 
 @overload

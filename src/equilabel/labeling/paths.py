@@ -26,7 +26,7 @@ from .problem import check_count, check_whole_pixels, make_grid, most_labels
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from equilabel.array_types import Array
+    from equilabel.array_types import Array, HostArray
     from equilabel.measuring import Request
 
     from .problem import Problem
@@ -355,6 +355,16 @@ def solve(
         else:
             found = _solve_there(problem, Wanted(request, table_only, painted))
         return found._replace(count=int(found.count)) if counted else found
+
+
+def paint(problem: Problem, found: Solution, numbers: HostArray) -> Solution:
+    """Return labels for runs that were not painted: `numbers`, (N + 1,), instead of 0 to N."""
+    from equilabel.runs.cpu import passes as kernels
+
+    output, count = Output(problem.image, problem.out), int(numbers.max())
+    found.runs.relabel(numbers)
+    kernels.paint(found.runs, *output.room(count))
+    return found._replace(labels=output.finish(count), count=count, runs=None)
 
 
 def with_number(found: Solution) -> Solution:

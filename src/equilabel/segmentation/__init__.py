@@ -205,13 +205,12 @@ def segment(
         wanted = counted_for(names, rank, depth, exclude_border=exclude_border)
         shape, hops = problem.image.shape, connectivity or rank
         request = make_request(wanted, channels, shape, spacing, stacked=problem.stacked)
-        labels, count, _, counts, *_ = solve(problem, request, counted=True)
-        labels, count, counts = split_objects(labels, counts, request, depth, hops, report)
-        count, counts = drop(
-            labels, count, counts, report, limits=sizes, exclude_border=exclude_border
-        )
+        made = solve(problem, request, counted=True, painted=depth is not None)
+        made = split_objects(made, request, depth, hops, report)
+        made = drop(problem, made, report, limits=sizes, exclude_border=exclude_border)
         report("measure")
-        table: Any = make_table(request.columns(counts, labels), names)
+        labels = made.labels
+        table: Any = make_table(request.columns(made.counts, labels), names)
         if track:
             table = with_tracks(table, names, labels)
         labels = place(labels, home)
@@ -219,7 +218,7 @@ def segment(
         labels=labels,
         table=table,
         threshold=found,
-        num=count,
+        num=int(made.count),
         connectivity=hops,
         spacing=distances,
         method=find_method(method).name,

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel.devices import fetch, filters, is_on_cuda, library, resolve, threads
-from equilabel.labeling import label
+from equilabel.domains.grid import Foreground
+from equilabel.labeling import paint, problem_of, solve
+from equilabel.runs.labeled_runs import LabeledRuns
+
+from .binarization import ThresholdedImage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -160,18 +164,26 @@ def _near(mask: Array, radii: Sequence[float]) -> Array:
 # ---- Filling holes of a mask
 
 
-def fill_mask(mask: NDArray[np.bool_], *, stacked: bool = False) -> NDArray[np.bool_]:
+def fill_mask(mask: Array, *, stacked: bool = False) -> ThresholdedImage:
     """Fill the holes of a mask: background not connected through faces to the border of the image.
 
     As `scipy.ndimage.binary_fill_holes` does for each image of a stack.
     """
-    where = resolve("auto", mask)  # the mask stays where it is
-    gaps, count = label(~mask, return_num=True, connectivity=1, stacked=stacked, device=where)
-    is_hole = library(gaps).ones(count + 1, dtype=bool)
-    is_hole[0] = False
-    for axis in range(int(stacked), mask.ndim):
-        for end in (0, -1):
-            is_hole[np.take(gaps, end, axis=axis) if mask.shape[axis] else 0] = False
+    gaps = Foreground("<=", np.uint8(0), values=False)
+    problem = problem_of(mask.view(np.uint8), gaps, 1, stacked, device=resolve("auto", mask))
+    found = solve(problem, counted=True, painted=False)
+    xp, runs = library(mask), found.runs
+    parts = None if runs is None else LabeledRuns.of(runs, mask.shape, found.count)
+    outside = xp.zeros(found.count + 1, np.uint8 if parts is None else np.int32)
+    for axis in range(int(stacked), mask.ndim if mask.size else 0):
+        for end in (0, mask.shape[axis] - 1):
+            layer = (
+                found.labels.take(end, axis) if parts is None else parts.layers(axis, end, end + 1)
+            )
+            outside[layer] = 1
+    outside[0] = 0
     threads.check()
-    filled: NDArray[np.bool_] = mask | is_hole[gaps]
-    return filled
+    if parts is None:
+        return ThresholdedImage(outside[found.labels], gaps)
+    room = problem._replace(out=np.empty(mask.shape, np.uint8))
+    return ThresholdedImage(paint(room, found, outside).labels, gaps)

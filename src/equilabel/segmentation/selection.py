@@ -23,7 +23,7 @@ from .result import Segmentation
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     from equilabel.array_types import Array, HostArray
     from equilabel.measuring import Counts
@@ -60,9 +60,7 @@ def drop_components(labels: HostArray, kept: NDArray[np.bool_]) -> int:
     >>> drop_components(labels, np.array([True, False, True])), labels
     (2, array([1, 0, 0, 2]))
     """
-    count = int(np.count_nonzero(kept))
-    numbers = np.zeros(len(kept) + 1, labels.dtype)
-    numbers[1:][kept] = np.arange(1, count + 1)
+    numbers = numbers_of(kept, labels.dtype)
     if is_on_cuda(labels):
         labels[...] = library(labels).asarray(numbers)[labels]
     else:
@@ -72,7 +70,18 @@ def drop_components(labels: HostArray, kept: NDArray[np.bool_]) -> int:
 
         cuts = threads.ranges(len(labels), labels.size, fine=True)
         threads.each(put, [(labels[a:b],) for a, b in cuts])
-    return count
+    return int(np.count_nonzero(kept))
+
+
+def numbers_of(kept: NDArray[np.bool_], dtype: DTypeLike = np.int32) -> HostArray:
+    """Return the new labels of labels 0 to N: from 1 for those that are kept, 0 for others.
+
+    >>> numbers_of(np.array([True, False, True]))
+    array([0, 1, 0, 2], dtype=int32)
+    """
+    numbers: HostArray = np.zeros(len(kept) + 1, dtype)
+    numbers[1:][kept] = np.arange(1, np.count_nonzero(kept) + 1)
+    return numbers
 
 
 # ---- Objects of a segmentation whose measurements lie within ranges

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from equilabel.arguments import check_flag, check_whole, shown
+from equilabel.labeling import paint
 from equilabel.measuring import check_spacing, count_labels
 
 from .binarization import ThresholdedImage, apply_threshold, from_mask
 from .filters import check_background_method, subtract_background, widths_in_pixels
 from .morphology import close_mask, fill_mask, open_mask
-from .selection import drop_components, select_components
+from .selection import drop_components, numbers_of, select_components
 from .splitting import TOLERANCE, shape_properties, split_components, tolerance_in_pixels
 from .tracking import track_overlaps
 
@@ -18,7 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from equilabel.array_types import Array, HostArray
-    from equilabel.measuring import Columns, Counts, Request
+    from equilabel.labeling.paths import Solution
+    from equilabel.labeling.problem import Problem
+    from equilabel.measuring import Columns, Request
     from equilabel.quantities import Length, Lengths
 
     from .filters import BackgroundMethod
@@ -45,21 +50,21 @@ def counted_for(
 
 
 def split_objects(
-    labels: Array,
-    counts: Counts,
+    found: Solution,
     request: Request,
     depth: float | None,
     connectivity: int,
     report: Callable[[str], None],
-) -> tuple[Array, int, Counts]:
+) -> Solution:
     """Split objects that touch; return labels, their number, and their counts."""
     if depth is None:
-        return labels, len(counts.labels), counts
+        return found
     report("split")
-    found = split_components(labels, counts, depth, request.spacing, connectivity)
-    if found is None:
-        return labels, len(counts.labels), counts
-    return *found, count_labels(found[0], request.values, request.plan)
+    parts = split_components(found.labels, found.counts, depth, request.spacing, connectivity)
+    if parts is None:
+        return found
+    counts = count_labels(parts[0], request.values, request.plan)
+    return found._replace(labels=parts[0], count=parts[1], counts=counts)
 
 
 # ---- Columns of the table
@@ -180,28 +185,36 @@ def find_foreground(
         foreground = from_mask(open_mask(mask, radii.opening) if radii.opening else mask)
     if fill_holes:
         report("fill")
-        foreground = from_mask(fill_mask(foreground.mask(), stacked=stacked))
+        foreground = fill_mask(foreground.mask(), stacked=stacked)
     return foreground, found
 
 
 def drop(
-    labels: Array,
-    count: int,
-    counts: Counts,
+    problem: Problem,
+    found: Solution,
     report: Callable[[str], None],
     *,
     limits: tuple[int, int | None],
     exclude_border: bool,
-) -> tuple[int, Counts]:
-    """Drop objects by size and border, in place; return the number and the counts of the others."""
+) -> Solution:
+    """Drop objects by size and border; return labels, number and counts of the others.
+
+    Labels that are not painted yet are painted when it is known which objects are dropped; others
+    are overwritten.
+    """
     smallest, largest = limits
-    if smallest <= 1 and largest is None and not exclude_border:
-        return count, counts
-    report("drop")
-    kept = select_components(
-        counts, min_size=smallest, max_size=largest, exclude_border=exclude_border
-    )
-    return drop_components(labels, kept), counts.select(kept)
+    kept = None
+    if smallest > 1 or largest is not None or exclude_border:
+        report("drop")
+        kept = select_components(
+            found.counts, min_size=smallest, max_size=largest, exclude_border=exclude_border
+        )
+    if found.runs is not None:
+        all_kept = np.ones(int(found.count), np.bool_)
+        found = paint(problem, found, numbers_of(all_kept if kept is None else kept))
+    elif kept is not None:
+        found = found._replace(count=drop_components(found.labels, kept))
+    return found if kept is None else found._replace(counts=found.counts.select(kept))
 
 
 def check_track(track: bool, stacked: bool) -> None:

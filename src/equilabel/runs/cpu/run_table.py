@@ -14,6 +14,7 @@ from numba.np.arrayobj import populate_array
 
 from equilabel.devices import threads
 from equilabel.devices.cpu.bits import ONE, popcount, twin
+from equilabel.devices.cpu.renumbering import renumber
 from equilabel.devices.jit import inlined
 
 if TYPE_CHECKING:
@@ -93,6 +94,15 @@ class RunTable:
         shape = grid.shape
         leading = np.array((1,) * (AXES + 1 - len(shape)) + shape[:-1], np.int64)
         return cls.of_blocks(leading, block, shape[-1], grid.edges(block))
+
+    def relabel(self, numbers: HostArray) -> None:
+        """Replace the labels 0 to N of runs, which are numbered, by `numbers`, (N + 1,)."""
+        used = int(self.counts[-1])
+        if used > 1:
+            spans = threads.ranges(used, 4 * used)
+            one = np.zeros(1, np.int64)
+            threads.each(renumber, [(self.parents[a:b], one, b - a, numbers) for a, b in spans])
+            self.one = bool(self.one and numbers[1] == 1)
 
     @property
     def parents(self) -> HostArray:
