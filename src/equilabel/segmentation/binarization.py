@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 import numpy as np
 
 from equilabel.arguments import check_flag
-from equilabel.devices import library, resolve, threads, using
+from equilabel.devices import is_on_cuda, library, resolve, threads, using
 from equilabel.domains.grid import Foreground
 from equilabel.labeling import label
 
@@ -50,7 +50,14 @@ class ThresholdedImage(NamedTuple):
         """Return the foreground as an array of bool."""
         if self.pixels.dtype == np.bool_:
             return self.pixels
-        return self.foreground.mask(self.pixels)
+        if is_on_cuda(self.pixels):
+            return self.foreground.mask(self.pixels)
+        mask = np.empty(self.pixels.shape, np.bool_)
+        pieces = threads.ranges(len(mask), mask.size, fine=True) if mask.size else []
+        compare = self.foreground.mask
+        tasks = [(mask[a:b], self.pixels[a:b]) for a, b in pieces]
+        threads.each(lambda out, pixels: np.copyto(out, compare(pixels)), tasks)
+        return mask
 
 
 def from_mask(mask: Array) -> ThresholdedImage:

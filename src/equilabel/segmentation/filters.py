@@ -108,7 +108,6 @@ def per_axis(
 # ---- Gaussian smoothing
 
 NARROWEST = 0.125  # pixels; narrower kernels are a single pixel
-SOME = 4096  # pixels that are looked at first: in most images, they differ
 
 
 def smooth(
@@ -192,19 +191,14 @@ def smoothed(pixels: HostArray, widths: Sequence[float]) -> Smoothed:
         return Smoothed(pixels)
     wide = pixels.dtype.itemsize > (4 if pixels.dtype.kind == "f" else 2)
     dtype = np.dtype(np.float64 if wide else np.float32)
-    if _may_be_constant(pixels):
-        lowest, highest, _ = extremes(pixels)
+    found = gaussian(pixels, dtype, widths, mode="nearest")
+    lowest, highest, _ = found.span or extremes(pixels)
+    if not lowest < highest:  # rarely, the image is not constant, but its smoothed values are
         threads.check()
+        lowest, highest, _ = extremes(pixels)
         if not lowest < highest:
             return Smoothed(converted(pixels, dtype))
-    return gaussian(pixels, dtype, widths, mode="nearest")
-
-
-def _may_be_constant(pixels: HostArray) -> bool:
-    """Return whether the first pixels are equal, or not finite, so that all may be."""
-    some = pixels[(0,) * (pixels.ndim - 1)][:SOME]
-    with np.errstate(invalid="ignore"):
-        return not bool(some.min() < some.max() < np.inf)
+    return found
 
 
 def gaussian(
@@ -234,11 +228,12 @@ def _filter(
         0.0 if width < NARROWEST or side <= alone else width
         for width, side in zip(widths, pixels.shape, strict=True)
     ]
-    while any(used[:-3]):  # axes before the last three
-        axis = used.index(next(filter(None, used)))
+    if not is_on_cuda(pixels) and any(used[:-3]):  # kernels know three axes; SciPy's sums are equal
         pixels = converted(pixels, dtype)
-        filter_axis("gaussian_filter1d", pixels, used[axis], axis, mode, out=pixels)
-        used[axis] = 0.0
+        for axis, width in enumerate(used[:-3]):
+            if width:
+                filter_axis("gaussian_filter1d", pixels, width, axis, mode, out=pixels)
+                used[axis] = 0.0
     work = passes("segmentation.smoothing", "cuda" if is_on_cuda(pixels) else "cpu")
     weights = list(map(_weights, used))
     values, ends = work.smooth(pixels, dtype, weights, mode == "nearest")

@@ -62,7 +62,8 @@ def drop_components(labels: HostArray, kept: NDArray[np.bool_]) -> int:
     """
     numbers = numbers_of(kept, labels.dtype)
     if is_on_cuda(labels):
-        labels[...] = library(labels).asarray(numbers)[labels]
+        xp = library(labels)
+        xp.take(xp.asarray(numbers), labels, out=labels)
     else:
 
         def put(part: HostArray) -> None:

@@ -247,7 +247,8 @@ def _convex(found: Measurement) -> NDArray[np.bool_]:
 # ---- Parts of components
 
 CROPS = 2  # pixels of all boxes, per pixel of the image, from which on they are not cropped
-TOGETHER = 2**17  # cells of the boxes of a task
+TOGETHER = 2**14  # cells of the boxes of a task
+FLOODED = 2**19  # pixels that are flooded before the run can be called off
 LARGE = 2**20  # cells of a box from which on threads share it
 
 
@@ -341,7 +342,7 @@ def _split_large(
         level = flood[2].size
         while level:
             threads.check()
-            level = kernels.flood_down(*flood, offsets, marks, level, TOGETHER)
+            level = kernels.flood_down(*flood, offsets, marks, level, FLOODED)
         kernels.copy_parts(marks, shape, origin, sides, cells, parts.reshape(-1))
     return count
 

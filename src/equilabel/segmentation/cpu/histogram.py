@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
 PIECE = 2**20  # pixels for each thread at least
+ONE = np.uint64(1)
+STRIP = 512  # pixels whose places are computed together
 MOST = 8  # threads at most: each needs its own table
 
 
@@ -34,10 +36,10 @@ def count_values(pixels: HostArray, bins: int) -> NDArray[np.int64]:
 def count_bins(pixels: HostArray, edges: HostArray) -> NDArray[np.int64]:
     """Count (P,) pixels in bins of equal width, as `add_bins`: (B,) int64."""
     spans = _spans(pixels)
-    tables = np.zeros((len(spans), edges.size - 1), np.int64)
+    tables = np.zeros((len(spans), 4, edges.size - 1), np.int64)
     tasks = [(pixels[a:b], edges, table) for (a, b), table in zip(spans, tables, strict=True)]
     threads.each(add_bins, tasks)
-    counts: NDArray[np.int64] = tables.sum(axis=0)
+    counts: NDArray[np.int64] = tables.sum(axis=(0, 1))
     return counts
 
 
@@ -68,21 +70,30 @@ def add_values(pixels, counts):
 
 @njit(nogil=True, cache=True)
 def add_bins(pixels, edges, counts):
-    """Add the numbers of (P,) pixels in each bin to (B,) counts; edges are (B + 1,), of their type.
+    """Add the numbers of (P,) pixels in each bin to (4, B) counts; edges are (B + 1,).
 
     Edges are ascending, finite and, except for rounding, evenly spaced; not checked. A bin includes
-    its lower edge, the last one also its upper edge. NaN and pixels outside are left out.
+    its lower edge, the last one also its upper edge. NaN and pixels outside are left out. Rows take
+    turns, see `add_values`.
     """
-    bins = counts.size
-    lowest = edges[0]
-    highest = edges[bins]
+    bins = edges.size - 1
+    lowest, highest = edges[0], edges[bins]
     scale = bins / (np.float64(highest) - np.float64(lowest))
-    for i in range(pixels.size):
-        pixel = pixels[i]
-        if pixel >= lowest and pixel <= highest:
-            k = min(int((np.float64(pixel) - np.float64(lowest)) * scale), bins - 1)
-            while pixel < edges[k]:
-                k -= 1
-            while k < bins - 1 and pixel >= edges[k + 1]:
-                k += 1
-            counts[k] += 1
+    last = np.float64(bins - 1)
+    places = np.empty(STRIP, np.int32)
+    for begin in range(0, pixels.size, STRIP):
+        some = pixels[begin : begin + STRIP]
+        for i in range(some.size):
+            place = (np.float64(some[i]) - np.float64(lowest)) * scale
+            place = place if place > 0.0 else 0.0  # NaN, too
+            places[i] = np.int32(place if place < last else last)
+        for i in range(some.size):
+            pixel, k = some[i], np.uint64(places[i])
+            if pixel >= edges[k] and pixel < edges[k + ONE]:
+                counts[i & 3, k] += 1
+            elif pixel >= lowest and pixel <= highest:
+                while pixel < edges[k]:
+                    k -= ONE
+                while k < bins - 1 and pixel >= edges[k + ONE]:
+                    k += ONE
+                counts[i & 3, k] += 1

@@ -55,14 +55,14 @@ def smooth(
 
 @njit(nogil=True, cache=True)
 def smooth_planes(image, first, last, deep, high, wide, nearest, out, extremes):
-    """Smooth some planes, or some rows of a single plane, of a volume.
+    """Smooth some planes of a volume or, without weights along them, some rows of a single plane.
 
     Parameters
     ----------
     image : (Z, Y, X) of bool, int or float
         Finite pixels.
     first, last : int
-        Planes to smooth; rows if there is one plane.
+        Planes to smooth; rows if `deep` is a single weight, and there is one plane.
     deep, high, wide : (R + 1,) float64
         Weights along each axis, from the middle outwards; a single weight leaves an axis out.
     nearest : bool
@@ -72,7 +72,7 @@ def smooth_planes(image, first, last, deep, high, wide, nearest, out, extremes):
     extremes : (2,) of the type of `out`
         Overwritten by the smallest and the largest value.
     """
-    planes, rows, columns = image.shape
+    _, rows, columns = image.shape
     sums = np.empty(STRIP, np.float64)
     margin = wide.size - 1
     line = np.empty(columns + 2 * margin, out.dtype)
@@ -81,7 +81,7 @@ def smooth_planes(image, first, last, deep, high, wide, nearest, out, extremes):
     )  # of each column, so that rows are compared at once
     highest = np.full(columns, -np.inf, out.dtype)
     plane = np.empty((rows if deep.size > 1 else 0, columns), out.dtype)
-    single = planes == 1
+    single = deep.size == 1
     for z in range(0 if single else first, 1 if single else last):
         if deep.size > 1:
             for y in range(rows):

@@ -41,6 +41,8 @@ __global__ void count_bins(const Real* __restrict__ pixels, Index size, const Re
     const Real lowest = edges[0], highest = edges[bins];
     const double scale = bins / (static_cast<double>(highest) - static_cast<double>(lowest));
     const Index step = static_cast<Index>(gridDim.x) * blockDim.x;
+    int last = 0;  // as above, equal bins in succession are counted in a register
+    unsigned times = 0;
     for (Index i = thread_index(); i < size; i += step) {
         const Real pixel = pixels[i];
         if (!(pixel >= lowest && pixel <= highest)) continue;
@@ -48,8 +50,14 @@ __global__ void count_bins(const Real* __restrict__ pixels, Index size, const Re
         int k = min(static_cast<int>(place), bins - 1);
         while (pixel < edges[k]) --k;
         while (k < bins - 1 && pixel >= edges[k + 1]) ++k;
-        atomicAdd(table + k, 1u);
+        if (k != last) {
+            if (times) atomicAdd(table + last, times);
+            last = k;
+            times = 0;
+        }
+        ++times;
     }
+    if (times) atomicAdd(table + last, times);
     __syncthreads();
     for (int k = threadIdx.x; k < bins; k += blockDim.x)
         if (table[k]) atomicAdd(counts + k, static_cast<unsigned long long>(table[k]));

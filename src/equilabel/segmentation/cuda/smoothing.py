@@ -1,6 +1,7 @@
 """Launchers for smoothing.cu: Gaussian smoothing on a GPU."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -13,6 +14,14 @@ from equilabel.devices.cuda.kernels import THREADS, kernel, launch
 FILE = "segmentation/cuda/smoothing"
 READ = ("u1", "u2", "i2", "f4", "f8")  # types that are read as they are; others are converted
 BLOCKS = 1024
+
+
+@lru_cache(maxsize=256)
+def _copied(data: bytes, device: int) -> Array:
+    """Return (N,) float64 numbers on the current device, which is `device`; copied once."""
+    found = cupy.asarray(np.frombuffer(data))
+    cupy.cuda.get_current_stream().synchronize()  # others may read them next
+    return found
 
 
 def smooth(
@@ -30,7 +39,8 @@ def smooth(
             name = f"smooth_axis<{image.dtype.str[1:]}, {dtype.str[1:]}>"
             inner, reach = prod(image.shape[axis + 1 :]), some.size - 1
             sides = (image.size, image.shape[axis], inner)
-            how = (cupy.asarray(some), np.int32(reach), np.int32(nearest))
+            device = cupy.cuda.runtime.getDevice()
+            how = (_copied(some.tobytes(), device), np.int32(reach), np.int32(nearest))
             launch(kernel(FILE, name), image.size, image, out, *sides, *how)
             image = out
     image = image if image.dtype == dtype else image.astype(dtype)
@@ -41,10 +51,11 @@ def extremes(values: Array) -> HostArray:
     """Return the smallest and the largest of float32 or float64 values, (2,) on the host."""
     whole = np.dtype(f"i{values.dtype.itemsize}")
     limits = np.iinfo(whole)
-    ends = cupy.array([limits.max, limits.min] * 2, whole)
+    none = np.array([limits.max, limits.min] * 2, whole).view(np.float64)
+    ends = _copied(none.tobytes(), cupy.cuda.runtime.getDevice()).view(whole).copy()
     name = f"find_extremes<{values.dtype.str[1:]}, {whole.str[1:]}>"
     blocks = min(-(-values.size // THREADS), BLOCKS)
     kernel(FILE, name)((blocks,), (THREADS,), (values, values.size, ends))
-    found: HostArray = cupy.asnumpy(ends[:2])
+    found: HostArray = cupy.asnumpy(ends)[:2]
     found = np.where(found < 0, found ^ limits.max, found).astype(whole)
     return found.view(values.dtype)
