@@ -468,8 +468,53 @@ def options() -> str:
     return "\n\n".join(f"{panel}:\n\n{table(head, rows)}" for panel, rows in found.items())
 
 
+STEPS = ("binarize", "fill", "label", "split", "drop", "measure")
+
+
+def pipeline_rows(results: dict[str, Any], ours: str) -> list[list[str]]:
+    """Return the cells that tables of the whole way have in common: image, objects, ms, steps."""
+    rows = []
+    for row in results["rows"]:
+        if "card" in row:
+            continue
+        image = " x ".join(map(str, row["shape"])) + (", split" if row["split"] else "")
+        took = [row["steps"].get(one, 0) * 1e3 for one in STEPS]
+        steps = [f"{one:.{3 if one >= 100 else 2}g}" if one else "" for one in took]
+        best = row["seconds"][ours]["min"]
+        rows.append([image, f"{row['objects']:,}", f"{best * 1e3:.3g}", *steps])
+    return rows
+
+
+def pipeline_cpu() -> str:
+    """Tabulate the way from an image to labels and a table on the CPU, beside others."""
+    results = load("pipeline_cpu")
+    threads = results["machine"]["cores"]
+    rows = pipeline_rows(results, f"equilabel {threads}")
+    for cells, row in zip(rows, results["rows"], strict=True):
+        best = {name: value["min"] for name, value in row["seconds"].items()}
+        ours = best[f"equilabel {threads}"]
+        cells.append(f"{best['equilabel 1'] / ours:.1f} x")
+        peers = ("scikit-image", "peers")
+        cells += [f"{best[one] / ours:.1f} x" if one in best else "-" for one in peers]
+        cells.append(f"{row['extra_bytes_per_pixel']:.1f}")
+    last = ("one thread", "scikit-image", "OpenCV, cc3d, edt", "bytes per pixel")
+    head = ["image", "objects", "ms", *STEPS, *last]
+    return machine(results) + "\n\n" + table(head, rows)
+
+
+def pipeline_cuda() -> str:
+    """Tabulate the way from an image to labels and a table on a GPU that holds the image."""
+    results = load("pipeline_cuda")
+    return (
+        card(results)
+        + "\n\n"
+        + table(["image", "objects", "ms", *STEPS], pipeline_rows(results, "equilabel"))
+    )
+
+
 TABLES = {
     "batch.md": {options: ""},
+    "performance.md": {pipeline_cpu: "pipeline_cpu", pipeline_cuda: "pipeline_cuda"},
     "lab-notes/cpu-labels.md": {label_cpu: "label_cpu", cores_cpu: "cores_cpu"},
     "lab-notes/gpu-labels.md": {label_cuda: "label_cuda", wall_cuda: "label_cuda"},
     "lab-notes/tables.md": {

@@ -9,6 +9,8 @@ from scipy import ndimage
 from equilabel import segment, smooth
 from equilabel.segmentation.filters import gaussian
 
+pytestmark = pytest.mark.filterwarnings("ignore:sigma")  # wider than small images
+
 KINDS = ("?", "u1", "i2", "u2", "u4", "i8", "f2", "f4", "f8")
 
 

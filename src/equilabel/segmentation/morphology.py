@@ -172,18 +172,17 @@ def fill_mask(mask: Array, *, stacked: bool = False) -> ThresholdedImage:
     gaps = Foreground("<=", np.uint8(0), values=False)
     problem = problem_of(mask.view(np.uint8), gaps, 1, stacked, device=resolve("auto", mask))
     found = solve(problem, counted=True, painted=False)
-    xp, runs = library(mask), found.runs
-    parts = None if runs is None else LabeledRuns.of(runs, mask.shape, found.count)
-    outside = xp.zeros(found.count + 1, np.uint8 if parts is None else np.int32)
-    for axis in range(int(stacked), mask.ndim if mask.size else 0):
-        for end in (0, mask.shape[axis] - 1):
-            layer = (
-                found.labels.take(end, axis) if parts is None else parts.layers(axis, end, end + 1)
-            )
-            outside[layer] = 1
+    on_host = found.runs is not None
+    outside = library(mask).zeros(found.count + 1, np.int32 if on_host else np.uint8)
+    if on_host:
+        LabeledRuns.of(found.runs, mask.shape, found.count).mark_border(int(stacked), outside)
+    else:
+        for axis in range(int(stacked), mask.ndim if mask.size else 0):
+            for end in (0, -1):
+                outside[found.labels[(slice(None),) * axis + (end,)]] = 1
     outside[0] = 0
     threads.check()
-    if parts is None:
+    if not on_host:
         return ThresholdedImage(outside[found.labels], gaps)
     room = problem._replace(out=np.empty(mask.shape, np.uint8))
     return ThresholdedImage(paint(room, found, outside).labels, gaps)

@@ -261,8 +261,8 @@ def paint_lines(runs, columns, rows, starts, blank, out):
             paint_word(runs, row, block, place, start + 64 * place, blank, out)
         if rest and not (blank and runs.bits[row, whole] == NONE):
             paint_word(runs, row, block, whole, 0, False, word)
-            end = start + columns
-            out[end - rest : end] = word[:rest]
+            for k in range(rest):
+                out[start + 64 * whole + k] = word[k]
 
 
 @inlined

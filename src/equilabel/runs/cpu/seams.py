@@ -199,3 +199,17 @@ def paint_columns(runs, first, last, out):
         for x in range(first, last):
             inside = (runs.bits[row, x >> 6] & (ONE << np.uint64(x & 63))) != NONE
             out[row, x - first] = label_at(runs, block, x) if inside else 0
+
+
+@njit(nogil=True, cache=True)
+def mark_labels(runs, rows, first, last, marks):
+    """Write 1 to `marks`, (N + 1,), for the labels in columns `first` to `last` of chosen rows.
+
+    `rows` are (L,) of int64; the `parents` of `runs` are labels by now.
+    """
+    for k in range(rows.size):
+        row = rows[k]
+        block = block_of(runs, row)
+        for x in range(first, last):
+            if (runs.bits[row, x >> 6] & (ONE << np.uint64(x & 63))) != NONE:
+                marks[label_at(runs, block, x)] = 1

@@ -95,7 +95,8 @@ def copy_cells(labels, shape, label, origin, sides, cells):
     for row in range(cells.size // columns):
         start, out = row_start(row, shape, origin, sides), cells[row * columns :][:columns]
         if start < -1:
-            out[:] = BEYOND
+            for x in range(columns):
+                out[x] = BEYOND
             continue
         for x in range(low):
             out[x] = BEYOND
@@ -261,10 +262,13 @@ def find_seeds(cells, squares, offsets, scale, limits, marks):
             if top:
                 visited[found] = cell
                 found += 1
-    maxima = visited[:found].copy()
-    order = np.argsort(-squares[maxima].astype(np.float64), kind="mergesort")
+    maxima = np.empty(found, np.int32)
+    for k in range(found):
+        maxima[k] = visited[k]
+    sort(maxima, squares)
     count = np.int32(0)
-    for maximum in maxima[order]:
+    for k in range(found - 1, -1, -1):  # greatest first, equal ones as they lie in the image
+        maximum = maxima[k]
         if marks[maximum]:
             continue
         height = squares[maximum]
@@ -289,8 +293,8 @@ def find_seeds(cells, squares, offsets, scale, limits, marks):
         if good:
             count += 1
         else:
-            for k in range(used):
-                marks[visited[k]] = -1
+            for place in range(used):
+                marks[visited[place]] = -1
     return count
 
 
@@ -314,16 +318,19 @@ def begin_flood(cells, squares, offsets, marks):
     """Return what `flood_down` needs, when the neighbors of seeds wait."""
     # The level; the number, 0 before it is known and -1 for no pixel; the best number that was
     # offered, and the level of the neighbor that did, or -1. All is read at once, so lies together.
-    states = np.full((cells.size, 4), -1, np.int32)
+    states = np.empty((cells.size, 4), np.int32)
     levels = rank_levels(squares, states)
     begins = np.zeros(levels + 1, np.int64)  # of the pixels of each level, in `waiting`
     for cell in range(cells.size):
+        states[cell, MARK], states[cell, OFFER], states[cell, HEIGHT] = -1, -1, -1
         if cells[cell] == FOREGROUND:
             states[cell, MARK] = max(marks[cell], 0)
             begins[states[cell, LEVEL] + 1] += 1
     for level in range(levels):
         begins[level + 1] += begins[level]
-    waiting, ends = np.empty(begins[-1], np.int32), begins[:-1].copy()
+    waiting, ends = np.empty(begins[levels], np.int32), np.empty(levels, np.int64)
+    for level in range(levels):
+        ends[level] = begins[level]
     for cell in range(cells.size):
         if marks[cell] > 0:
             spread(cell, levels, offsets, states, ends, waiting, waiting, 0)
@@ -333,12 +340,14 @@ def begin_flood(cells, squares, offsets, marks):
 @njit(nogil=True, cache=True)
 def flood_down(states, begins, ends, waiting, offsets, marks, level, most):
     """Flood from below a level down, until about so many pixels are reached; return the level."""
-    now, later = np.empty_like(waiting), np.empty_like(waiting)  # a round, and the next
+    size = waiting.size
+    now, later = np.empty(size, np.int32), np.empty(size, np.int32)  # a round, and the next
     done = 0
     while level > 0 and done < most:
         level -= 1
         used = ends[level] - begins[level]
-        now[:used] = waiting[begins[level] : ends[level]]
+        for k in range(used):
+            now[k] = waiting[begins[level] + k]
         while used:
             done += used
             for k in range(used):
@@ -380,18 +389,56 @@ def spread(cell, most, offsets, states, ends, waiting, later, count):
 @njit(nogil=True)
 def rank_levels(squares, states):
     """Write the level of each cell, in the order of squares; return how many levels there are."""
-    most = squares.max()
+    most = squares[0]
+    for cell in range(squares.size):
+        most = max(most, squares[cell])
     if squares.itemsize == 4 and most < ROOM * squares.size:
         for cell in range(squares.size):
             states[cell, LEVEL] = np.int32(squares[cell])
         return np.int64(most) + 1
-    order = np.argsort(squares)
+    order = np.empty(squares.size, np.int32)
+    for cell in range(squares.size):
+        order[cell] = cell
+    sort(order, squares)
     level = np.int64(0)
     states[order[0], LEVEL] = 0
     for k in range(1, squares.size):
         level += squares[order[k]] > squares[order[k - 1]]
         states[order[k], LEVEL] = level
     return level + 1
+
+
+@called
+def sort(cells, squares):
+    """Sort cells by their squares, and those of equal squares last to first: a heap sort."""
+    for place in range(cells.size // 2 - 1, -1, -1):
+        sink(cells, place, cells.size, squares)
+    for end in range(cells.size - 1, 0, -1):
+        first = cells[0]
+        cells[0] = cells[end]
+        cells[end] = first
+        sink(cells, 0, end, squares)
+
+
+@called
+def sink(cells, place, end, squares):
+    """Move a cell down in a heap, which ends at `end`, until none below it comes after it."""
+    cell = cells[place]
+    while 2 * place + 1 < end:
+        below = 2 * place + 1
+        if below + 1 < end and is_before(cells[below], cells[below + 1], squares):
+            below += 1
+        if not is_before(cell, cells[below], squares):
+            break
+        cells[place] = cells[below]
+        place = below
+    cells[place] = cell
+
+
+@called
+def is_before(one, other, squares):
+    """Return whether a cell is sorted before another one."""
+    return squares[one] < squares[other] or (squares[one] == squares[other] and one > other)
 
 
 # ---- Numbers of objects

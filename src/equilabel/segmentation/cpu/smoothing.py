@@ -76,10 +76,9 @@ def smooth_planes(image, first, last, deep, high, wide, nearest, out, extremes):
     sums = np.empty(STRIP, np.float64)
     margin = wide.size - 1
     line = np.empty(columns + 2 * margin, out.dtype)
-    lowest = np.full(
-        columns, np.inf, out.dtype
-    )  # of each column, so that rows are compared at once
-    highest = np.full(columns, -np.inf, out.dtype)
+    lows, highs = np.empty(columns, out.dtype), np.empty(columns, out.dtype)
+    for x in range(columns):
+        lows[x], highs[x] = np.inf, -np.inf
     plane = np.empty((rows if deep.size > 1 else 0, columns), out.dtype)
     single = deep.size == 1
     for z in range(0 if single else first, 1 if single else last):
@@ -95,17 +94,19 @@ def smooth_planes(image, first, last, deep, high, wide, nearest, out, extremes):
             row = out[z, y]
             if margin:
                 for k in range(1, margin + 1):
+                    after = columns - 1 + k
                     line[margin - k] = middle[beyond(-k, columns, nearest)]
-                    line[margin + columns - 1 + k] = middle[
-                        beyond(columns - 1 + k, columns, nearest)
-                    ]
+                    line[margin + after] = middle[beyond(after, columns, nearest)]
                 add_along_line(line, wide, sums, row)
             else:
-                row[:] = middle
-            for x in range(columns):
-                lowest[x] = lowest[x] if lowest[x] < row[x] else row[x]
-                highest[x] = highest[x] if highest[x] > row[x] else row[x]
-    extremes[0], extremes[1] = lowest.min(), highest.max()
+                store(middle, row)
+            for x in range(columns):  # rows are compared as a whole, by vector instructions
+                lows[x] = lows[x] if lows[x] < row[x] else row[x]
+                highs[x] = highs[x] if highs[x] > row[x] else row[x]
+    extremes[0], extremes[1] = lows[0], highs[0]
+    for x in range(columns):
+        extremes[0] = min(extremes[0], lows[x])
+        extremes[1] = max(extremes[1], highs[x])
 
 
 @called
