@@ -315,10 +315,10 @@ def test_callers_may_be_threads_themselves(many_threads):
 
 # What `segment` is asked for, and how many times it goes over all pixels for that, piece by piece.
 LONG_STEPS = {
-    "smoothing": ({"sigma": 2}, 4),
-    "local threshold": ({"threshold": "local", "block_size": 9}, 4),
+    "smoothing": ({"sigma": 2}, 1),
+    "local threshold": ({"threshold": "local", "block_size": 9}, 1),
     "background": ({"background": 3}, 4),
-    "dropping": ({"min_size": 3}, 1),
+    "dropping": ({"min_size": 3, "split": True}, 1),
 }
 
 
@@ -336,7 +336,7 @@ def test_long_steps_can_be_called_off_at_every_piece(monkeypatch, many_threads, 
             segment(image, **{"threshold": 50, **given})
         return len(seen)
 
-    assert looks(**options) >= looks() + times * len(image)
+    assert looks(**options) >= looks() + 0.9 * times * len(image)
 
 
 @pytest.mark.parametrize("method", ["komura", "kalentev"])

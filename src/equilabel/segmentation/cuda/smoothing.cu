@@ -15,14 +15,14 @@ __device__ Index beyond(Index place, Index length, bool nearest)
 // Smooth along an axis of `length` places, `inner` elements apart. `weights` are those from the middle to
 // `reach`. Sums are in double precision, from the middle, then from the ends inwards, and no multiplication is
 // fused with an addition: they are those of the CPU to the last bit.
-template <typename Pixel, typename Real>
-__global__ void smooth_axis(const Pixel* __restrict__ image, Real* __restrict__ out, Index size, Index length,
+template <typename Value, typename Real>
+__global__ void smooth_axis(const Value* __restrict__ image, Real* __restrict__ out, Index size, Index length,
                             Index inner, const double* __restrict__ weights, int reach, int nearest)
 {
     const Index i = thread_index();
     if (i >= size) return;
     const Index place = i / inner % length;
-    const Pixel* here = image + i;
+    const Value* here = image + i;
     double sum = __dmul_rn(static_cast<double>(*here), weights[0]);
     if (place >= reach && place + reach < length) {
         for (int k = reach; k > 0; --k) {
@@ -31,7 +31,7 @@ __global__ void smooth_axis(const Pixel* __restrict__ image, Real* __restrict__ 
             sum = __dadd_rn(sum, __dmul_rn(pair, weights[k]));
         }
     } else {
-        const Pixel* line = here - place * inner;
+        const Value* line = here - place * inner;
         for (int k = reach; k > 0; --k) {
             const double before = static_cast<double>(line[beyond(place - k, length, nearest) * inner]);
             const double after = static_cast<double>(line[beyond(place + k, length, nearest) * inner]);
@@ -54,10 +54,14 @@ __device__ long long key(double value)
     return bits < 0 ? bits ^ 0x7fffffffffffffff : bits;
 }
 
+template <typename Real>
+using KeyOf = decltype(key(Real()));
+
 // Lower `ends[0]` to the smallest key of the values, and raise `ends[1]` to the largest.
-template <typename Real, typename Key>
-__global__ void find_extremes(const Real* __restrict__ values, Index size, Key* ends)
+template <typename Real>
+__global__ void find_extremes(const Real* __restrict__ values, Index size, KeyOf<Real>* ends)
 {
+    using Key = KeyOf<Real>;
     __shared__ Key lows[32], highs[32];
     const Index step = static_cast<Index>(gridDim.x) * blockDim.x;
     Key low = ends[2], high = ends[3];  // of no value

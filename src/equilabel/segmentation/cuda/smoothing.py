@@ -11,7 +11,6 @@ import numpy as np
 from equilabel.array_types import Array, HostArray
 from equilabel.devices.cuda.kernels import THREADS, kernel, launch
 
-FILE = "segmentation/cuda/smoothing"
 READ = ("u1", "u2", "i2", "f4", "f8")  # types that are read as they are; others are converted
 BLOCKS = 1024
 
@@ -36,12 +35,13 @@ def smooth(
     for axis, some in enumerate(weights):
         if some.size > 1:
             out = cupy.empty(image.shape, dtype)
-            name = f"smooth_axis<{image.dtype.str[1:]}, {dtype.str[1:]}>"
+            types = f"{image.dtype.str[1:]}, {dtype.str[1:]}"
+            function = kernel("segmentation/cuda/smoothing", f"smooth_axis<{types}>")
             inner, reach = prod(image.shape[axis + 1 :]), some.size - 1
             sides = (image.size, image.shape[axis], inner)
             device = cupy.cuda.runtime.getDevice()
             how = (_copied(some.tobytes(), device), np.int32(reach), np.int32(nearest))
-            launch(kernel(FILE, name), image.size, image, out, *sides, *how)
+            launch(function, image.size, image, out, *sides, *how)
             image = out
     image = image if image.dtype == dtype else image.astype(dtype)
     return image, extremes(image)
@@ -53,9 +53,9 @@ def extremes(values: Array) -> HostArray:
     limits = np.iinfo(whole)
     none = np.array([limits.max, limits.min] * 2, whole).view(np.float64)
     ends = _copied(none.tobytes(), cupy.cuda.runtime.getDevice()).view(whole).copy()
-    name = f"find_extremes<{values.dtype.str[1:]}, {whole.str[1:]}>"
+    function = kernel("segmentation/cuda/smoothing", f"find_extremes<{values.dtype.str[1:]}>")
     blocks = min(-(-values.size // THREADS), BLOCKS)
-    kernel(FILE, name)((blocks,), (THREADS,), (values, values.size, ends))
+    function((blocks,), (THREADS,), (values, values.size, ends))
     found: HostArray = cupy.asnumpy(ends)[:2]
     found = np.where(found < 0, found ^ limits.max, found).astype(whole)
     return found.view(values.dtype)
