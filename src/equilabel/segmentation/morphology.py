@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,14 +18,12 @@ from .binarization import ThresholdedImage
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
-    from equilabel.array_types import Array
+    from equilabel.array_types import Array, HostArray
 
     Work = Callable[[Array, Sequence[float]], Array]
 
 
-# ---- Opening and closing of a mask with a ball, from distances of SciPy or CuPy
+# ---- Opening and closing of a mask with a ball, from distances
 
 BLOCK = 2**20  # pixels of a block: a quarter of a second, so that cancelling is soon noticed
 ROUNDING = 1 + 1e-9  # so that distances equal to the radius are within it
@@ -154,10 +152,17 @@ def _near(mask: Array, radii: Sequence[float]) -> Array:
             ~mask, sampling=sampling, float64_distances=True
         )
         return distances <= scale * ROUNDING
-    from scipy.ndimage import distance_transform_edt
+    from .cpu.distances import find_near
 
-    host: NDArray[np.bool_] = fetch(mask)
-    near: Any = distance_transform_edt(~host, sampling=sampling) <= scale * ROUNDING
+    host: HostArray = np.ascontiguousarray(fetch(mask))
+    limit, places = (scale * ROUNDING) ** 2, np.arange(max(host.shape) + 1)
+    squares = np.array([(places * length) ** 2 for length in sampling], np.float64)
+    dtype = np.dtype(np.float64 if set(sampling) != {1.0} else np.int32)  # whole numbers
+    far, limit = dtype.type(limit + 1), dtype.type(limit)
+    costs = np.minimum(squares, far).astype(dtype)[:, None].repeat(2, axis=1)
+    near = np.empty(host.shape, np.bool_)
+    sides = np.array(host.shape)
+    find_near((~host).view(np.uint8).reshape(-1), sides, costs, far, limit, near.reshape(-1))
     return library(mask).asarray(near)
 
 

@@ -310,6 +310,7 @@ def _split_large(
     parts: NDArray[np.int32],
 ) -> int:
     """Split a component as the kernel `find_parts` does, in threads, in pieces of work."""
+    from .cpu import distances
     from .cpu import parts as kernels
 
     margins, steps, costs, scale, limits = how
@@ -326,11 +327,11 @@ def _split_large(
     for choice in range(2 ** (axes - top - 1)):
         slabs = threads.ranges(int(sides[top]), cells.size, fine=True)
         threads.each(
-            kernels.measure_slab, [(*image, far, choice, *slab, one, other) for slab in slabs]
+            distances.measure_slab, [(*image, far, choice, *slab, one, other) for slab in slabs]
         )
-        strips = threads.ranges(inner, cells.size, kernels.STRIP, fine=True)
+        strips = threads.ranges(inner, cells.size, distances.STRIP, fine=True)
         threads.each(
-            kernels.measure_along,
+            distances.measure_along,
             [(*image, choice, *strip, one, other, squares) for strip in strips],
         )
     del one, other
