@@ -504,9 +504,18 @@ def _extreme(name: str, values: HostArray, sides: Sequence[int]) -> HostArray:
     """Return the minimum or the maximum in a box around each pixel, one axis after the other."""
     if values.dtype == np.float16:  # SciPy's filters do not accept it
         return _extreme(name, values.astype(np.float32), sides).astype(np.float16)
+    if not is_on_cuda(values):
+        from .cpu.extremes import filter_extremes
+
+        values = np.ascontiguousarray(values)
+        for axis, side in enumerate(sides):
+            reach = min(side // 2, values.shape[axis] - 1)  # a larger box gives the same
+            if reach > 0:
+                values = filter_extremes(values, axis, reach, largest=name == "maximum")
+        return values
     for axis, side in enumerate(sides):
         if side > 1 and values.shape[axis] > 1:
-            reach = min(side, 2 * values.shape[axis] - 1)  # a larger box gives the same
+            reach = min(side, 2 * values.shape[axis] - 1)
             found = library(values).empty_like(values)
             filter_axis(f"{name}_filter1d", values, reach, axis, "nearest", out=found)
             values = found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equilabel.devices import fetch, filters, is_on_cuda, library, resolve, threads
+from equilabel.devices import fetch, filters, is_on_cuda, library, passes, resolve, threads
 from equilabel.domains.grid import Foreground
 from equilabel.labeling import paint, problem_of, solve
 from equilabel.runs.labeled_runs import LabeledRuns
@@ -181,10 +181,11 @@ def fill_mask(mask: Array, *, stacked: bool = False) -> ThresholdedImage:
     outside = library(mask).zeros(found.count + 1, np.int32 if on_host else np.uint8)
     if on_host:
         LabeledRuns.of(found.runs, mask.shape, found.count).mark_border(int(stacked), outside)
-    else:
-        for axis in range(int(stacked), mask.ndim if mask.size else 0):
-            for end in (0, -1):
-                outside[found.labels[(slice(None),) * axis + (end,)]] = 1
+    elif is_on_cuda(mask):
+        passes("segmentation.holes", "cuda").mark_border(found.labels, int(stacked), outside)
+    elif mask.size:  # shape (M, N, 1), which is labeled in another order
+        for axis in range(int(stacked), mask.ndim):
+            outside[found.labels.take([0, -1], axis)] = 1
     outside[0] = 0
     threads.check()
     if not on_host:
