@@ -317,7 +317,7 @@ def test_callers_may_be_threads_themselves(many_threads):
 LONG_STEPS = {
     "smoothing": ({"sigma": 2}, 1),
     "local threshold": ({"threshold": "local", "block_size": 9}, 1),
-    "background": ({"background": 3}, 4),
+    "background": ({"background": 3}, 2),
     "dropping": ({"min_size": 3, "split": True}, 1),
 }
 

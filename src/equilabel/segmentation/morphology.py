@@ -183,9 +183,6 @@ def fill_mask(mask: Array, *, stacked: bool = False) -> ThresholdedImage:
         LabeledRuns.of(found.runs, mask.shape, found.count).mark_border(int(stacked), outside)
     elif is_on_cuda(mask):
         passes("segmentation.holes", "cuda").mark_border(found.labels, int(stacked), outside)
-    elif mask.size:  # shape (M, N, 1), which is labeled in another order
-        for axis in range(int(stacked), mask.ndim):
-            outside[found.labels.take([0, -1], axis)] = 1
     outside[0] = 0
     threads.check()
     if not on_host:
