@@ -41,6 +41,17 @@ def test_objects_are_split_as_in_the_whole_image(image, chunks, options, near, m
     assert pairs.shape[1] == other.max() + 1 == expected.num + 1
 
 
+def test_sprawling_components_have_the_same_parts_in_each_block(monkeypatch):
+    """Where boxes overlap many times, those of a part of the image are split together."""
+    expected = segment(VOLUME, 0.03, split=True).labels
+    monkeypatch.setattr("equilabel.segmentation.splitting.CROPS", 0)
+    monkeypatch.setattr("equilabel.segmentation.splitting.TOGETHER", 1)
+    for near in (1, 1000):
+        monkeypatch.setattr(splitting, "NEAR", near)
+        found = segment_chunked(VOLUME, 0.03, split=True, chunks=20).labels
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_components_that_are_too_large_stay_whole_and_are_named(monkeypatch):
     monkeypatch.setattr(splitting, "LEAST", 1)
     whole = segment(VOLUME, 0.03).labels

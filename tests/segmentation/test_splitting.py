@@ -286,6 +286,13 @@ def test_a_large_component_can_be_called_off(monkeypatch):
     assert total > 20
 
 
+def test_a_component_that_is_too_large_is_refused(monkeypatch):
+    monkeypatch.setattr(splitting, "LARGE", 100)
+    monkeypatch.setattr(splitting, "MOST", 1000)
+    with pytest.raises(ValueError, match="boxes have up to 1,000 pixels; got one of"):
+        split_touching(disk(40, 40, 12) | disk(40, 62, 12))
+
+
 def test_images_of_a_stack_are_split_by_themselves():
     one = disk(40, 40, 12) | disk(40, 62, 12)
     stack = np.stack([one, disk(40, 40, 12), one])

@@ -18,6 +18,7 @@ import numpy as np
 
 from equilabel.labeling.problem import make_problem
 from equilabel.segmentation.splitting import (
+    MOST,
     boxes_of,
     find_parts,
     may_touch,
@@ -67,7 +68,7 @@ class Splitting:
     @property
     def most(self) -> int:
         """Elements of the largest box that is split."""
-        return max(LEAST, prod(self.blocks.sides))
+        return min(MOST, max(LEAST, prod(self.blocks.sides)))
 
     def split(
         self,
@@ -139,7 +140,7 @@ def split_block(parts: Parts, part: Slices) -> HostArray:
     margin = [int(axis >= splitting.blocks.stacked) for axis in range(len(part))]
     inside = parts.read(part)
     numbers = (inside > 0).astype(np.uint32)
-    boxes = _boxes_in(parts, part, inside)
+    boxes = _boxes_in(parts, part)
     axes = len(part)
     first, last = boxes[:, 1 : 1 + axes] - margin, boxes[:, 1 + axes :] + margin
     reach = [(one.stop - one.start) // NEAR + 1 for one in part]
@@ -162,9 +163,11 @@ def split_block(parts: Parts, part: Slices) -> HostArray:
     return numbers
 
 
-def _boxes_in(parts: Parts, part: Slices, labels: HostArray) -> NDArray[np.int64]:
+def _boxes_in(parts: Parts, part: Slices) -> NDArray[np.int64]:
     """Return the boxes of components to split that reach a block, (N, 1 + 2 axes)."""
-    known = np.unique(labels)
+    blocks = parts.splitting.blocks
+    place = [one.start // side for one, side in zip(part, blocks.sides, strict=True)]
+    known = np.unique(parts.saved.numbers(int(np.ravel_multi_index(place, blocks.counts))))
     known = known[known > 0].astype(np.int64)
     found = [np.empty((0, 1 + 2 * len(part)), np.int64)]
     for stretch in np.unique((known - 1) // ROWS).tolist():

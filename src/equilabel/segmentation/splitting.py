@@ -249,6 +249,7 @@ def _convex(found: Measurement) -> NDArray[np.bool_]:
 CROPS = 2  # pixels of all boxes, per pixel of the image, from which on they are not cropped
 TOGETHER = 2**14  # cells of the boxes of a task
 FLOODED = 2**19  # pixels that are flooded before the run can be called off
+MOST = 2**31 - 1  # cells of a box: they are numbered by 32 bits
 LARGE = 2**20  # cells of a box from which on threads share it
 
 
@@ -317,6 +318,13 @@ def _split_large(
     axes = len(shape)
     origin = box[1 : 1 + axes] - margins
     sides = box[1 + axes :] + margins - origin
+    if sides.prod() > MOST:
+        message = (
+            f"labels_or_mask must have components whose boxes have up to {MOST:,} pixels; got one "
+            f"of {sides.prod():,}. Raise the threshold, or use `segment_chunked`, which leaves it "
+            "whole."
+        )
+        raise ValueError(message)
     cells = np.empty(sides.prod(), np.uint8)
     kernels.copy_cells(labels, shape, box[0], origin, sides, cells)
     squares, one = np.zeros(cells.size, costs.dtype), np.empty(cells.size, costs.dtype)
@@ -398,8 +406,8 @@ def _split_sprawling(
     how = _arguments(rule, max(labels.shape) + 2)
     for frame in range(len(labels)) if rule.stacked else (...,):
         image, own = labels[frame], parts[frame]
-        inside = np.flatnonzero(np.isin(boxes[:, 0], image))
-        colors = _color(image, boxes[inside, 0])
+        image, inside = _compact(image, boxes[:, 0])
+        colors = _color(image, len(inside))
         colored = colors.astype(np.min_scalar_type(colors.max(initial=0)))[image]
         ends = [[0] * rule.stacked + [0] * image.ndim, [1] * rule.stacked + list(image.shape)]
         for color in range(1, int(colors.max(initial=0)) + 1):
@@ -413,32 +421,40 @@ def _split_sprawling(
             begins, np.diff(begins, append=known.shape[1])
         )
         own.reshape(-1)[pixels] = numbers[which.reshape(-1)] + 1
-        found = np.bincount(known[0], minlength=int(boxes[:, 0].max()) + 1)
-        several[inside] = found[boxes[inside, 0]]
+        several[inside] = np.bincount(known[0], minlength=len(inside) + 1)[1:]
 
 
-def _color(labels: HostArray, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give each chosen label a number from 1, so that labels that touch have different numbers."""
-    wanted = np.zeros(int(labels.max(initial=0)) + 1, np.bool_)
-    wanted[chosen] = True
-    near: dict[int, set[int]] = {int(label): set() for label in chosen}
-    for one, other in _touching(labels, wanted):
+def _compact(
+    labels: HostArray, chosen: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Assign numbers from 1 to the chosen labels that occur; return their places, too."""
+    inside = np.flatnonzero(np.isin(chosen, labels))
+    order = inside[np.argsort(chosen[inside])]
+    known = np.append(chosen[order], -1)  # labels are positive
+    places = np.searchsorted(known[:-1], labels)
+    return np.where(known[places] == labels, places + 1, 0), order
+
+
+def _color(labels: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Give each of `count` labels a number from 1; those that touch have different ones."""
+    near: dict[int, set[int]] = {label: set() for label in range(1, count + 1)}
+    for one, other in _touching(labels):
         near[one].add(other)
         near[other].add(one)
-    colors = np.zeros(len(wanted), np.int64)
+    colors = np.zeros(count + 1, np.int64)
     for label, others in near.items():
         taken = {int(colors[other]) for other in others}
         colors[label] = next(color for color in range(1, len(others) + 2) if color not in taken)
     return colors
 
 
-def _touching(labels: HostArray, wanted: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """List the pairs of wanted labels that have neighboring pixels."""
+def _touching(labels: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """List the pairs of labels, without 0, that have neighboring pixels."""
     pairs: set[tuple[int, int]] = set()
     for step in product((-1, 0, 1), repeat=labels.ndim):
         if step > (0,) * labels.ndim:
             one = labels[tuple(slice(max(-s, 0), -s if s > 0 else None) for s in step)]
             other = labels[tuple(slice(max(s, 0), s if s < 0 else None) for s in step)]
-            both = (one != other) & wanted[one] & wanted[other]
+            both = (one != other) & (one > 0) & (other > 0)
             pairs |= set(zip(one[both].tolist(), other[both].tolist(), strict=True))
     return sorted(pairs)
