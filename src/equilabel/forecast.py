@@ -16,7 +16,7 @@ EACH = {name: option.bytes_each for name, (_, option) in options_of(SegmentOptio
 LOCAL, METHODS, BALL = 4, 12, 36
 BLOCK, SMOOTHED, SPLIT = 24, 16, 60  # bytes per element of a block; more if filtered, or split
 FILTERS = ("sigma", "background", "opening", "closing")  # which use neighbors of a pixel
-BASE, BALLS = 8_000_000, 60_000_000  # of any image; additional ones for opening or closing
+BASE, BALLS = 8_000_000, 40_000_000  # of any image; additional ones for opening or closing
 SHARED = ({"opening", "closing"}, {"min_size", "max_size", "exclude_border"})  # share memory
 NOTHING = (None, False, 0, 0.0, "0", "0px")
 

@@ -160,9 +160,9 @@ def _near(mask: Array, radii: Sequence[float]) -> Array:
     dtype = np.dtype(np.float64 if set(sampling) != {1.0} else np.int32)  # whole numbers
     far, limit = dtype.type(limit + 1), dtype.type(limit)
     costs = np.minimum(squares, far).astype(dtype)[:, None].repeat(2, axis=1)
-    near = np.empty(host.shape, np.bool_)
-    sides = np.array(host.shape)
-    find_near((~host).view(np.uint8).reshape(-1), sides, costs, far, limit, near.reshape(-1))
+    near, cells = np.empty(host.shape, np.bool_), (~host).view(np.uint8).reshape(-1)
+    rooms = (np.empty(host.size, dtype) for _ in range(2))
+    find_near(cells, np.array(host.shape), costs, far, limit, *rooms, near.reshape(-1))
     return library(mask).asarray(near)
 
 

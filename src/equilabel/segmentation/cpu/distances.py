@@ -9,7 +9,7 @@ STRIP = 256  # cells of a row that are measured together: they stay in the cache
 
 
 @njit(nogil=True, cache=True)
-def find_near(cells, sides, costs, far, limit, near):
+def find_near(cells, sides, costs, far, limit, one, other, near):
     """Find the cells with background within a distance.
 
     Parameters
@@ -20,10 +20,11 @@ def find_near(cells, sides, costs, far, limit, near):
         Squared distances to the cell k places before and after one, up to `far`.
     far, limit : int32 or float64
         A square that is more than `limit`, and the largest one that is near.
-    near : (C,) bool
+    one, other : (C,) of the type of `costs`
         Overwritten.
+    near : (C,) bool
+        Overwritten by the result.
     """
-    one, other = np.empty(cells.size, costs.dtype), np.empty(cells.size, costs.dtype)
     along_rows(cells, sides[-1], costs[-1], far, one)
     source, target, inner = one, other, sides[-1]
     for axis in range(sides.size - 2, -1, -1):

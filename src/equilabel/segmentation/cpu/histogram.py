@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PIECE = 2**20  # pixels for each thread at least
 ONE = np.uint64(1)
 STRIP = 512  # pixels whose places are computed together
-MOST = 8  # threads at most: each needs its own table
+MOST = 8  # threads at most, where each needs a table of 65,536 values
 
 
 def count_values(pixels: HostArray, bins: int) -> NDArray[np.int64]:
@@ -25,7 +25,7 @@ def count_values(pixels: HostArray, bins: int) -> NDArray[np.int64]:
 
     `bins` must be more than every pixel; not checked.
     """
-    spans = _spans(pixels)
+    spans = _spans(pixels, MOST)
     tables = np.zeros((len(spans), 4, bins), np.int64)
     tasks = [(pixels[a:b], table) for (a, b), table in zip(spans, tables, strict=True)]
     threads.each(add_values, tasks)
@@ -35,7 +35,7 @@ def count_values(pixels: HostArray, bins: int) -> NDArray[np.int64]:
 
 def count_bins(pixels: HostArray, edges: HostArray) -> NDArray[np.int64]:
     """Count (P,) pixels in bins of equal width, as `add_bins`: (B,) int64."""
-    spans = _spans(pixels)
+    spans = _spans(pixels, threads.available())
     tables = np.zeros((len(spans), 4, edges.size - 1), np.int64)
     tasks = [(pixels[a:b], edges, table) for (a, b), table in zip(spans, tables, strict=True)]
     threads.each(add_bins, tasks)
@@ -43,9 +43,9 @@ def count_bins(pixels: HostArray, edges: HostArray) -> NDArray[np.int64]:
     return counts
 
 
-def _spans(pixels: HostArray) -> list[tuple[int, int]]:
-    """Divide pixels among few threads."""
-    pieces = min(pixels.size // PIECE, threads.available(), MOST)
+def _spans(pixels: HostArray, most: int) -> list[tuple[int, int]]:
+    """Divide pixels among up to `most` threads."""
+    pieces = min(pixels.size // PIECE, threads.available(), most)
     return threads.ranges(pixels.size, pieces * threads.WEIGHT)
 
 
