@@ -30,6 +30,7 @@ from equilabel.devices import passes
 from equilabel.labeling.graphs import label_bonds_by_runs
 from equilabel.papers import load_passes, load_recipe
 from equilabel.runs.cpu import painting, team_labels
+from equilabel.segmentation import splitting
 from equilabel.simulation.cpu import potts
 from graphs import GRAPHS, expected_components
 from references import (
@@ -369,6 +370,29 @@ def test_thresholds_count_and_compare(dtype):
     assert mask.any()
     assert found.num == found.labels.max()
     np.testing.assert_array_equal(segment(image).labels, label(mask))
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("spacing", [1, (1, 1.5), (2, 1, 1.5)], ids=str)
+@pytest.mark.parametrize("large", [0, 2**20])
+def test_objects_are_filtered_cleaned_and_split(spacing, large, monkeypatch):
+    """Two disks or balls that touch, at the end of the image, as small and as large components."""
+    monkeypatch.setattr(splitting, "LARGE", large)
+    rank = 3 if spacing == (2, 1, 1.5) else 2
+    places = np.indices((9, 15, 29)[-rank:])
+    middles = np.array([[4, 5, 5], [4, 5, 15]])[:, -rank:]
+    radii = (4, 5.5, 5.5)[-rank:]
+    image = np.zeros(places.shape[1:], "u1")
+    for middle in middles:
+        away = (places.T - middle) / radii
+        image[((away**2).sum(-1) <= 1).T] = 90
+    options = {"background": 20, "closing": 1.5, "opening": 1, "sigma": 0.5, "split": 0.4}
+    found = segment(image, 40, spacing=spacing, **options)
+    assert found.num == 2
+    assert segment(image, 40, **{**options, "split": False}).num == 1
+    for dtype in ("i2", "f4", "f8"):
+        again = segment(image.astype(dtype), 40, spacing=spacing, **options)
+        np.testing.assert_array_equal(again.labels, found.labels)
 
 
 def test_kalentev_accumulates_while_it_labels():
