@@ -1,12 +1,12 @@
 """Time `segment`, from an image to labels and a table, and its steps, beside other libraries.
 
 Images are drawn nuclei of 16 bits; the recipe is that of the guide: a Gaussian of one pixel, Otsu,
-filled holes, 30 pixels at least, eight columns; with and without splitting. The peers are
-scikit-image, and the fastest functions of several libraries put together: OpenCV (SciPy in 3D),
-cc3d, edt and scikit-image's watershed. Run as::
+filled holes, 30 pixels at least; area, box, centroid and intensities are measured; with and without
+splitting. The peers are scikit-image, and the fastest functions of several libraries put together:
+OpenCV (SciPy in 3D), cc3d, edt and scikit-image's watershed. Run as::
 
     python benchmarks/pipeline.py cpu             # 5 minutes
-    python benchmarks/pipeline.py cuda            # with CuPy and, if it is installed, cuCIM
+    python benchmarks/pipeline.py cuda            # with CuPy
 """
 
 from __future__ import annotations

@@ -103,3 +103,14 @@ def test_workers_in_processes_split(tmp_path):
         workers=2,
     )
     np.testing.assert_array_equal(found.labels[...], segment(VOLUME, 0.03, split=True).labels)
+
+
+@pytest.mark.gpu
+def test_objects_are_split_where_blocks_are_labeled_on_a_gpu():
+    cupy = pytest.importorskip("cupy")
+    if not cupy.cuda.is_available():
+        pytest.skip("no CUDA device")
+    expected = segment(VOLUME, 0.03, split=True, sigma=1)
+    found = segment_chunked(VOLUME, 0.03, split=True, sigma=1, chunks=20, device="cuda")
+    np.testing.assert_array_equal(found.labels, expected.labels)
+    np.testing.assert_array_equal(found.table["area"], expected.table["area"])

@@ -357,12 +357,14 @@ def solve(
         return found._replace(count=int(found.count)) if counted else found
 
 
-def paint(problem: Problem, found: Solution, numbers: HostArray) -> Solution:
-    """Return labels for runs that were not painted: `numbers`, (N + 1,), instead of 0 to N."""
+def paint(problem: Problem, found: Solution, numbers: HostArray | None = None) -> Solution:
+    """Return labels for runs that were not painted: 0 to N or, instead, `numbers`, (N + 1,)."""
     from equilabel.runs.cpu import passes as kernels
 
-    output, count = Output(problem.image, problem.out), int(numbers.max())
-    found.runs.relabel(numbers)
+    output, count = Output(problem.image, problem.out), int(found.count)
+    if numbers is not None:
+        count = int(numbers.max())
+        found.runs.relabel(numbers)
     kernels.paint(found.runs, *output.room(count))
     return found._replace(labels=output.finish(count), count=count, runs=None)
 

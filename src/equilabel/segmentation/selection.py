@@ -74,10 +74,10 @@ def drop_components(labels: HostArray, kept: NDArray[np.bool_]) -> int:
     return int(np.count_nonzero(kept))
 
 
-def numbers_of(kept: NDArray[np.bool_], dtype: DTypeLike = np.int32) -> HostArray:
+def numbers_of(kept: NDArray[np.bool_], dtype: DTypeLike) -> HostArray:
     """Return the new labels of labels 0 to N: from 1 for those that are kept, 0 for others.
 
-    >>> numbers_of(np.array([True, False, True]))
+    >>> numbers_of(np.array([True, False, True]), np.int32)
     array([0, 1, 0, 2], dtype=int32)
     """
     numbers: HostArray = np.zeros(len(kept) + 1, dtype)

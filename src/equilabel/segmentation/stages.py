@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from equilabel.arguments import check_flag, check_whole, shown
 from equilabel.labeling import paint
 from equilabel.measuring import check_spacing, count_labels
@@ -210,8 +208,8 @@ def drop(
             found.counts, min_size=smallest, max_size=largest, exclude_border=exclude_border
         )
     if found.runs is not None:
-        all_kept = np.ones(int(found.count), np.bool_)
-        found = paint(problem, found, numbers_of(all_kept if kept is None else kept))
+        dtype = found.runs.parents.dtype
+        found = paint(problem, found, None if kept is None else numbers_of(kept, dtype))
     elif kept is not None:
         found = found._replace(count=drop_components(found.labels, kept))
     return found if kept is None else found._replace(counts=found.counts.select(kept))
