@@ -5,7 +5,7 @@ filled holes, 30 pixels at least; area, box, centroid and intensities are measur
 splitting. The peers are scikit-image, and the fastest functions of several libraries put together:
 OpenCV (SciPy in 3D), cc3d, edt and scikit-image's watershed. Run as::
 
-    python benchmarks/pipeline.py cpu             # 5 minutes
+    python benchmarks/pipeline.py cpu             # 20 minutes
     python benchmarks/pipeline.py cuda            # with CuPy
 """
 
@@ -133,7 +133,7 @@ def measure_cpu() -> list[dict[str, Any]]:
     """Measure all images on the CPU."""
     rows = []
     cores = len(os.sched_getaffinity(0))
-    for shape in SHAPES:
+    for shape in (*SHAPES, (8192, 8192), (512, 512, 512)):
         image = draw(shape)
         for split in (False, True):
             ours = partial(segment, image, split=split, **RECIPE)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # option stand beside it.
 LABELED = 8
 EACH = {name: option.bytes_each for name, (_, option) in options_of(SegmentOptions).items()}
-LOCAL, METHODS, BALL = 4, 12, 36
+LOCAL, PER_OBJECT, METHODS, BALL = 4, 60, 12, 36
 BLOCK, SMOOTHED, SPLIT = 24, 16, 60  # bytes per element of a block; more if filtered, or split
 FILTERS = ("sigma", "background", "opening", "closing")  # which use neighbors of a pixel
 BASE, BALLS = 8_000_000, 40_000_000  # of any image; additional ones for opening or closing
@@ -34,6 +34,7 @@ def of_pixels(given: Mapping[str, Any], each: int = LABELED) -> tuple[int, int]:
         if not any(name in group and name != min(asked & group) for group in SHARED):
             each += EACH[name]
     each += LOCAL * (given.get("threshold") == "local")
+    each += PER_OBJECT * (given.get("threshold") == "per_object" and given.get("split") in NOTHING)
     each += METHODS * (given.get("method", "auto") not in ("auto", "runs"))
     each += BALL * (given.get("background_method") == "rolling_ball")
     return _base(asked), each

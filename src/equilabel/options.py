@@ -63,9 +63,9 @@ class SegmentOptions:
     threshold: Any = option(
         "otsu",
         "threshold",
-        "A method: otsu, li, triangle, yen, isodata, mean, minimum or local. Or a number. Or two "
-        "numbers, low,high, for hysteresis: pixels above low that are connected to a pixel above "
-        "high.",
+        "A method: otsu, li, triangle, yen, isodata, mean, minimum, local or per_object, which "
+        "finds a threshold for each object. Or a number. Or two numbers, low,high, for hysteresis: "
+        "pixels above low that are connected to a pixel above high.",
     )
     background: Any = option(
         None,
@@ -137,7 +137,8 @@ class SegmentOptions:
         False,
         "split",
         "Part objects where they have a neck, before they are dropped by size and measured.",
-        after=f"{DEPTH} A length in pixels (1.5) or with a unit (0.4um); if left out, 0.8 pixels.",
+        after=f"{DEPTH} A length in pixels (1.5) or with a unit (0.4um); if left out, 0.8 pixels, "
+        "in 3D 0.5.",
         bytes_each=60,
     )
     min_size: Any = option(

@@ -388,7 +388,7 @@ def segment_chunked(
     lengths: Any = {"stacked": first, **scale}
     widths = widths_in_pixels(sigma, rank + first, **lengths)
     radii = radii_in_pixels(rank + first, background, closing, opening, **lengths)
-    depth = depth_of(split, **scale)
+    depth = depth_of(split, rank, **scale)
     local = _block(level, block_size, offset, rank + first, **lengths)
     cleaning = Cleaning(*local, radii.closing, radii.opening, bool(fill_holes))
     source = GraySource(
@@ -441,6 +441,12 @@ def _block(
     threshold: Any, size: Any, offset: float, axes: int, **lengths: Any
 ) -> tuple[tuple[float, ...], float]:
     """Return the sides of the block of a local threshold, and its offset; no sides for others."""
+    if threshold == "per_object":
+        message = (
+            "threshold must be one that needs no whole objects where the image is in chunks; got "
+            "'per_object'. Pass 'li', the method that it starts from."
+        )
+        raise ValueError(message)
     if threshold == "local":
         return tuple(check_block(size, axes, **lengths)), check_number("offset", offset)
     reject_unused(threshold, block_size=(size, None), offset=(offset, 0.0))

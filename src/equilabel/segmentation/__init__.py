@@ -74,8 +74,8 @@ def segment(
     image : (M, N[, ...]) array of bool, int or float
         Image to segment, of 1 to 6 axes: a NumPy array or, as for `label`, an array on a GPU.
     threshold : str, float or (float, float)
-        A method ("otsu", "li", "triangle", "yen", "isodata", "mean", "minimum" or "local"), a
-        number, or (low, high) for hysteresis. See `binarize`.
+        A method ("otsu", "li", "triangle", "yen", "isodata", "mean", "minimum", "local" or
+        "per_object"), a number, or (low, high) for hysteresis. See `binarize`.
     background : float, str, or a sequence of them, optional
         Subtract an uneven background before all other stages, with a white top-hat (a black one if
         `dark`). This is the radius of its box: choose it larger than your objects, because anything
@@ -106,10 +106,11 @@ def segment(
         image.
     connectivity, method, device
         As for `label`. On a GPU, only the table is copied to the host. A mask is computed only for
-        filling holes, closing and opening, a local threshold and hysteresis.
+        filling holes, closing and opening, hysteresis, and thresholds by place or by object.
     split : bool, float or str
         Whether to split objects that touch, as `split_touching` does; or its tolerance, in pixels
-        or as a length with a unit. True means 0.8 pixels; False and 0 mean no splitting.
+        or as a length with a unit. True means 0.8 pixels, in 3D 0.5; False and 0 mean no
+        splitting.
     min_size, max_size : int or str
         Smallest and largest size of an object; other objects are dropped. A number of pixels, or an
         area (in 3D a volume) with a unit: "5um2", "1um3".
@@ -175,7 +176,7 @@ def segment(
     distances = check_spacing(spacing, rank)
     check_track(track, stacked)
     scale: dict[str, Any] = {"spacing": None if spacing is None else distances, "unit": unit}
-    depth = depth_of(split, **scale)
+    depth = depth_of(split, rank, **scale)
     sizes = check_sizes(min_size, max_size, rank, **scale)
     radii = radii_in_pixels(pixels.ndim, background, closing, opening, stacked=stacked, **scale)
     wanted = default_properties(rank, distances, stacked) if properties is None else properties

@@ -17,10 +17,12 @@ from .filters import (
     as_pixels,
     extremes,
     gaussian,
+    per_axis,
     smoothed,
     warn_of_wide_blur,
     widths_in_pixels,
 )
+from .per_object import threshold_objects
 from .thresholds import find_threshold
 
 if TYPE_CHECKING:
@@ -97,6 +99,13 @@ def apply_threshold(
         return from_mask(_local(pixels, block, shift, dark=dark, stacked=stacked)), None
     if isinstance(level, tuple):
         return from_mask(_hysteresis(pixels, *level, dark=dark, stacked=stacked)), level
+    if level == "per_object":
+        how: Any = {"dark": dark, "stacked": stacked, "spacing": None}
+        if spacing is not None:
+            apart = per_axis("spacing", spacing, pixels.ndim, stacked=stacked)
+            how["spacing"] = apart[stacked:]
+        mask, found = threshold_objects(pixels, span, **how)
+        return from_mask(mask), found
     constant = False
     if isinstance(level, str):
         level, constant = find_threshold(pixels, level, span)
@@ -191,7 +200,7 @@ def compare_locally(part: Array, widths: Sequence[float], shift: float, *, dark:
 Threshold = (
     float
     | tuple[float, float]
-    | Literal["otsu", "li", "triangle", "yen", "isodata", "mean", "minimum", "local"]
+    | Literal["otsu", "li", "triangle", "yen", "isodata", "mean", "minimum", "local", "per_object"]
 )
 
 
@@ -267,7 +276,8 @@ def binarize(
         "isodata", "mean", "minimum". Or a number. Or two numbers for hysteresis: foreground is the
         pixels above `low` that are connected to pixels above `high` through faces, by pixels above
         `low`. Or "local": the threshold of each pixel is the Gaussian mean of the block around it,
-        less `offset`.
+        less `offset`. Or "per_object": each object has its own threshold, two thirds of the way
+        from the background to its mean, so that dim objects are found beside bright ones.
     sigma : float, str, or a sequence of them
         Standard deviation of the Gaussian that smooths the image first, in pixels or with a
         unit, "0.3um"; see `smooth`. Default 0: no smoothing.
@@ -297,7 +307,8 @@ def binarize(
     mask : array of bool, same shape as `image`
         True for foreground.
     threshold : float, (low, high) or None
-        Only with ``return_threshold=True``. None for a local threshold; NaN if no pixel is finite.
+        Only with ``return_threshold=True``. Of "per_object" it is the level above which objects are
+        searched; None for a local threshold; NaN if no pixel is finite.
 
     Raises
     ------
@@ -309,7 +320,11 @@ def binarize(
 
     Notes
     -----
-    Thresholds equal those of ``skimage.filters.threshold_*`` to the last bit. Some cases that
+    "per_object" searches objects above Li's threshold, and splits them at their necks with a
+    tolerance of 0.5 pixels. The background is the median of the pixels up to Li's threshold. Gray
+    values that span more than 65,536 are rounded to so many levels.
+
+    Other thresholds equal those of ``skimage.filters.threshold_*`` to the last bit. Some cases that
     scikit-image does not handle are defined here. NaN and infinities are left out of the histogram;
     NaN is never foreground, and an infinite pixel is above (or below) any threshold. float16 is
     treated as float32. Integers that span more than 2^24 values are counted in 65,536 bins. Floats

@@ -30,7 +30,7 @@ KINDS = "a number, (low, high) or"
 def check_threshold(threshold: object) -> str | float | tuple[float, float]:
     """Return a method, a number or (low, high); raise TypeError or ValueError."""
     if isinstance(threshold, str):
-        words = (*THRESHOLDS, "local")
+        words = (*THRESHOLDS, "local", "per_object")
         known = threshold.lower() if threshold.lower() in words else threshold
         return check_choice("threshold", known, words, KINDS, "Pass 'otsu' if unsure.")
     if is_sequence(threshold) and len(threshold) == 2:  # type: ignore[arg-type]

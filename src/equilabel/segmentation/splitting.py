@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 # ---- Objects of an image
 
-TOLERANCE = 0.8  # pixels: a smaller one cuts rings; docs/guide.md has the figures
+FLAT, SOLID = 0.8, 0.5  # pixels, in 2D and 3D: smaller ones cut rings; docs/guide.md has figures
 FLATTEST = 1e9  # largest ratio of spacings that is distinguished
 
 
 def split_touching(
     labels_or_mask: ArrayLike,
     *,
-    tolerance: Length = TOLERANCE,
+    tolerance: Length | None = None,
     spacing: float | Sequence[float] | None = None,
     unit: str | None = None,
     connectivity: int | None = None,
@@ -59,9 +59,9 @@ def split_touching(
         A mask, whose components are split; or labels: each label is split separately, and different
         labels are never joined. Pixels of one label that are not connected are always different
         objects. Of an array on a GPU, the result is on the GPU.
-    tolerance : float or str
+    tolerance : float or str, optional
         Smallest difference of the two radii, in pixels or with a unit: 1.5, "1.5px", "0.4um". With
-        a smaller tolerance, more objects are split.
+        a smaller tolerance, more objects are split. Default 0.8 pixels, with three axes 0.5.
     spacing : float or sequence of float, optional
         Distance between neighboring pixels along each spatial axis, in any unit. Default 1. If the
         axes differ, a `tolerance` in pixels refers to the smallest spacing.
@@ -106,7 +106,8 @@ def split_touching(
     problem = make_problem(source, None, connectivity, stacked)
     shape, rank = source.shape, source.ndim - stacked
     given = None if spacing is None else check_spacing(spacing, rank)
-    depth = tolerance_in_pixels("tolerance", tolerance, given, unit)
+    wanted = usual_tolerance(rank) if tolerance is None else tolerance
+    depth = tolerance_in_pixels("tolerance", wanted, given, unit)
     request = make_request(shape_properties(rank), None, shape, spacing, stacked=stacked)
     labels, _, _, counts, *_ = solve(problem, request, counted=True)
     found = split_components(labels, counts, depth, given or (1.0,) * rank, connectivity or rank)
@@ -114,6 +115,11 @@ def split_touching(
         found = number_parts(labels, fetch(labels), boxes_of(counts))
     answer: HostArray = labels if found is None else found[0]
     return answer
+
+
+def usual_tolerance(rank: int) -> float:
+    """Return the tolerance, in pixels, for a number of spatial axes."""
+    return FLAT if rank < 3 else SOLID
 
 
 def tolerance_in_pixels(

@@ -12,7 +12,7 @@ from .binarization import ThresholdedImage, apply_threshold, from_mask
 from .filters import check_background_method, subtract_background, widths_in_pixels
 from .morphology import close_mask, fill_mask, open_mask
 from .selection import drop_components, numbers_of, select_components
-from .splitting import TOLERANCE, shape_properties, split_components, tolerance_in_pixels
+from .splitting import shape_properties, split_components, tolerance_in_pixels, usual_tolerance
 from .tracking import track_overlaps
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 # ---- Splitting of objects that touch
 
 
-def depth_of(split: bool | Length, **scale: Any) -> float | None:
+def depth_of(split: bool | Length, rank: int, **scale: Any) -> float | None:
     """Return the tolerance of `split_touching` in pixels, or None if nothing is split."""
     if split is False or split is None:
         return None
     known: Any = {"spacing": None, "unit": None, **scale}
-    wanted = TOLERANCE if split is True else split
+    wanted = usual_tolerance(rank) if split is True else split
     return tolerance_in_pixels("split", wanted, **known) or None
 
 

@@ -198,6 +198,6 @@ class SegmentFields(Form):
             offset=self.threshold.offset.value,
             background=self.background.choice or None,
             connectivity=None if hops == len(self._spacing) else hops,
-            split=self.split.value and (self.depth.choice == DEPTH or self.depth.choice),
+            split=self.split.value and self.depth.choice,
             properties=self.statistics.names,
         )

@@ -20,6 +20,7 @@ CHOICES = [
     *((name.title(), name) for name in ("otsu", "li", "triangle", "yen", "isodata", "mean")),
     ("Minimum of two peaks", "minimum"),
     ("Local", "local"),
+    ("One for each object", "per_object"),
     ("Manual", "number"),
     ("Hysteresis (low, high)", "hysteresis"),
 ]

@@ -20,7 +20,7 @@ from equilabel.quantities import (
 
 from .sources import Source
 
-DEPTH = 0.8  # pixels: the default of `equilabel.split_touching`
+DEPTH = 0.5  # pixels: how much thinner a neck is, at first
 LENGTHS = ("background", "sigma", "closing", "opening", "split", "min_size", "block_size")
 RADII = ("background", "sigma", "closing", "opening")
 # The label is always measured, and a table of numbers cannot contain arrays.
@@ -94,7 +94,6 @@ class Choices(SegmentOptions):
         """Return one of the lengths along each axis of space of a layer, in pixels."""
         spacing, unit = source.pixel_size
         value = getattr(self, name) or 0.0
-        value = DEPTH if value is True else value
         most = WIDEST if name in RADII else math.inf  # the same error as that of a run
         widths = length_in_pixels(name, value, len(spacing), spacing=spacing, unit=unit, most=most)
         if name == "block_size":

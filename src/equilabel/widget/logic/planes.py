@@ -88,7 +88,7 @@ class Plane(NamedTuple):
         if set(along) == set(self.displayed):
             size = size_in_pixels("min_size", choices.min_size, 2, spacing=spacing, unit=unit)
         options: dict[str, Any] = {
-            "threshold": threshold,
+            "threshold": "per_object" if choices.threshold == "per_object" else threshold,
             "closing": choices.lengths(source, "closing", self.axes, stride),
             "opening": choices.lengths(source, "opening", self.axes, stride),
             "connectivity": choices.connectivity and min(choices.connectivity, 2),
@@ -115,7 +115,8 @@ class Plane(NamedTuple):
         alone = set(self.source.arrangement.space) != set(self.displayed)
         wide = (choices.background, choices.sigma, choices.closing, choices.opening, choices.split)
         border = (choices.fill_holes, choices.exclude_border)
-        wide_threshold = choices.threshold == "local" or isinstance(choices.threshold, tuple)
+        wide_threshold = choices.threshold in ("local", "per_object")
+        wide_threshold |= isinstance(choices.threshold, tuple)
         remarks = {
             f"one pixel in {self.stride} of a very large image": self.stride > 1,
             "objects before they are split": choices.split is not False and not self.splits,
