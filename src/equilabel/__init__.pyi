@@ -19,6 +19,10 @@ from .segmentation.binarization import binarize as binarize
 from .segmentation.filters import smooth as smooth
 from .segmentation.filters import subtract_background as subtract_background
 from .segmentation.measure import measure as measure
+from .segmentation.relations import Relation as Relation
+from .segmentation.relations import contacts as contacts
+from .segmentation.relations import neighbors as neighbors
+from .segmentation.relations import relate as relate
 from .segmentation.result import Segmentation as Segmentation
 from .segmentation.selection import filter_objects as filter_objects
 from .segmentation.splitting import split_touching as split_touching

@@ -46,9 +46,7 @@ def test_dark_objects_are_those_of_the_negative():
 
 def test_each_image_of_a_stack_has_objects_of_its_own():
     image = np.stack([samples.nuclei_2d((64, 64), seed=k) // 8 for k in range(3)])
-    assert_array_equal(
-        binarize(image, "per_object", stacked=True), expected(image, stacked=True)
-    )
+    assert_array_equal(binarize(image, "per_object", stacked=True), expected(image, stacked=True))
     volume = samples.nuclei_3d((12, 40, 40))
     found = binarize(volume, "per_object", spacing=(2, 1, 1))
     assert_array_equal(found, expected(volume, spacing=(2, 1, 1)))
@@ -59,7 +57,8 @@ def test_nuclei_that_one_threshold_misses_are_found():
     options = {"sigma": 1, "fill_holes": True, "split": 0.5, "min_size": 30}
     found, usual = segment(image, "per_object", **options), segment(image, **options)
     dim = found.table.intensity_mean < usual.threshold
-    assert dim.sum() >= 5 and found.num > usual.num
+    assert dim.sum() >= 5
+    assert found.num > usual.num
     assert found.threshold < usual.threshold
 
 
@@ -70,12 +69,14 @@ def test_nan_and_infinite_pixels(dtype):
     y, x = np.argwhere(~before & ~np.roll(before, 1, 0))[100]
     image[y, x] = np.nan
     mask = binarize(image, "per_object")
-    assert not mask[y, x] and np.count_nonzero(mask != before) < 30
+    assert not mask[y, x]
+    assert np.count_nonzero(mask != before) < 30
     image[0, 0] = np.inf
     assert binarize(image, "per_object")[0, 0]
     image[:] = np.nan
     mask, level = binarize(image, "per_object", return_threshold=True)
-    assert not mask.any() and np.isnan(level)
+    assert not mask.any()
+    assert np.isnan(level)
 
 
 @pytest.mark.parametrize("value", [np.uint8(7), np.float32(1e30), np.int64(-(2**63))])
@@ -106,7 +107,12 @@ def test_devices_find_the_same_pixels():
     import cupy
 
     rng = np.random.default_rng(3)
-    for dtype, shape in (("u1", (70, 90)), ("u2", (12, 40, 40)), ("f4", (64, 64)), ("i8", (60, 50))):
+    for dtype, shape in (
+        ("u1", (70, 90)),
+        ("u2", (12, 40, 40)),
+        ("f4", (64, 64)),
+        ("i8", (60, 50)),
+    ):
         image = (rng.gamma(2, 30, shape) + 200 * rng.random(shape) ** 8).astype(dtype)
         for sigma in (0, 1.5):
             for dark in (False, True):

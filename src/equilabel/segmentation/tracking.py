@@ -188,7 +188,7 @@ def _find(labels: ArrayLike) -> Objects:
             pixels = image.reshape(-1)
             objects.append(_count(pixels))
             if below is not None:
-                pairs.append(_count_pairs(below, pixels))
+                pairs.append(count_pairs(below, pixels))
             below = pixels
     counts = [len(values) for values, _ in objects]
     starts = np.cumsum([0, *counts])
@@ -237,7 +237,7 @@ def _count(labels: Array) -> tuple[Integers, Integers]:
     return found[found > 0], counts[found > 0]
 
 
-def _count_pairs(one: Array, other: Array) -> tuple[Integers, Integers, Integers]:
+def count_pairs(one: Array, other: Array) -> tuple[Integers, Integers, Integers]:
     """Return the pairs of labels at the same pixels in order, without 0, and their counts."""
     xp = library(one)
     starts, lengths = _runs(one, other)
