@@ -55,3 +55,38 @@ def describe_values(pixels: HostArray) -> str:
     if low < high:
         return ""
     return f"All pixels have the same gray value, {float(low):g}: there is nothing to find."
+
+
+COVERED, BORDERED = 0.5, 0.6  # shares of an image and of its border that are suspicious together
+MANY, SPECK = 200, 8  # objects, and pixels of each on average, that are taken for noise
+
+
+def describe_labels(labels: HostArray, count: int, *, dark: bool, stacked: bool) -> str:
+    """Return what looks wrong with the objects of an image, and what to try; "" if nothing does.
+
+    >>> import numpy as np
+    >>> print(describe_labels(np.ones((9, 9), int), 1, dark=False, stacked=False))
+    Objects cover 100 % of the image. If they are darker than its background, choose dark (--dark).
+    """
+    import numpy as np
+
+    covered = np.count_nonzero(labels)
+    if not covered:
+        return ""
+    share = covered / labels.size
+    if share > COVERED:
+        axes = range(int(stacked), labels.ndim)
+        faces = [np.take(labels, end, axis) for axis in axes for end in (0, -1)]
+        border = sum(map(np.count_nonzero, faces)) / sum(face.size for face in faces)
+        if border > BORDERED:
+            other, remedy = ("brighter", "leave out") if dark else ("darker", "choose")
+            return (
+                f"Objects cover {share:.0%} of the image. If they are {other} than its background, "
+                f"{remedy} dark (--dark)."
+            ).replace("%", " %")
+    if count >= MANY and covered < SPECK * count:
+        return (
+            f"{count:,} objects have {covered / count:.1f} pixels on average. If they are noise, "
+            "smooth the image (--sigma 1), or drop small ones (--min-size 30)."
+        )
+    return ""

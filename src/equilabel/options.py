@@ -155,6 +155,14 @@ class SegmentOptions:
         "Drop objects that touch the border of the image, where they are cut off.",
         bytes_each=6,
     )
+    keep: str | None = option(
+        None,
+        "name",
+        "Keep the objects whose measurements meet a condition on columns of the table, such as "
+        "'circularity > 0.8 and area < 500', and drop the others.",
+        placeholder="CONDITION",
+        bytes_each=6,
+    )
     method: str = option(
         "auto", "method", "Labeling algorithm: all give the same labels. 'auto' is the fastest."
     )

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
-from equilabel import filter_objects, segment
+from equilabel import filter_objects, measure, samples, segment
 from equilabel.samples import movie, nuclei_2d
 
 
@@ -49,3 +50,81 @@ def test_a_column_that_was_not_measured_is_named():
     found = segment(np.eye(3), threshold=0.5, properties=("label", "area"))
     with pytest.raises(ValueError, match=r"columns of the table, label, area; got 'perimeter'"):
         filter_objects(found, {"perimeter": (0, 1)})
+
+
+LABELS = np.array([[9, 9, 0, 4], [9, 0, 0, 4], [0, 2, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        ("area > 1", [4, 9]),
+        ("area > 1 and not area > 2", [4]),
+        ("1 <= area <= 2 or `bbox-0` == 2", [2, 4]),
+        ("area * 2 - 1 < -area + 8", [2, 4]),
+        ("odd > 0", [4, 9]),
+        ("kind == 'round'", [9]),
+        ("area > 99", []),
+    ],
+)
+def test_labels_that_were_made_elsewhere(condition, kept):
+    table = measure(LABELS, properties=("label", "area", "bbox"))
+    table["odd"] = [np.nan, 1, 2]
+    table["kind"] = ["flat", "flat", "round"]
+    for order in ([0, 1, 2], [2, 0, 1]):
+        some = table.iloc[order]
+        labels, left = filter_objects(LABELS, condition, some)
+        wanted = [number for number in some.label if number in kept]
+        assert left.label_before.tolist() == wanted
+        assert left.label.tolist() == list(range(1, len(kept) + 1))
+        for new, number in enumerate(wanted, 1):
+            assert_array_equal(labels == new, number == LABELS)
+        assert labels.max(initial=0) == len(kept)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["area", "1", "area > (lambda: 1)()", "area.max() > 1", "area[0] > 1", "@x > 1", "", "area >"],
+)
+def test_conditions_that_are_more_than_comparisons(condition):
+    table = measure(LABELS, properties=("label", "area"))
+    with pytest.raises(ValueError, match="condition must compare columns with numbers"):
+        filter_objects(LABELS, condition, table)
+    with pytest.raises(ValueError, match="keep must compare columns with numbers"):
+        segment(LABELS, 1, keep=condition)
+
+
+def test_names_that_are_no_columns():
+    table = measure(LABELS, properties=("label", "area"))
+    with pytest.raises(ValueError, match=r"got 'aera'. Did you mean 'area'\?"):
+        filter_objects(LABELS, "aera > 1", table)
+    with pytest.raises(ValueError, match=r"got 'circularty'. Did you mean 'circularity'\?"):
+        segment(LABELS, 1, keep="circularty > 1")
+    with pytest.raises(ValueError, match="table must have one row for each label"):
+        filter_objects(LABELS, "area > 1", table[1:])
+    with pytest.raises(TypeError, match="got no table"):
+        filter_objects(LABELS, "area > 1")
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_segment_keeps_what_meets_a_condition(device):
+    image = samples.nuclei_2d((200, 200))
+    how = {"sigma": 1, "split": True, "properties": ("label", "area", "bbox"), "device": device}
+    whole = segment(image, **how)
+    found = segment(image, keep="circularity > 0.8 and `bbox-0` > 9", **how)
+    table = measure(whole.labels, properties=("label", "circularity", "bbox"))
+    wanted = table[(table.circularity > 0.8) & (table["bbox-0"] > 9)].label.to_numpy()
+    assert 0 < found.num == len(wanted) < whole.num
+    numbers = np.zeros(whole.num + 1, int)
+    numbers[wanted] = np.arange(1, len(wanted) + 1)
+    assert_array_equal(found.labels, numbers[whole.labels])
+    assert list(found.table) == [*whole.table, "circularity"]
+    assert found.table.label.tolist() == list(range(1, found.num + 1))
+
+
+def test_segment_of_a_movie_tracks_what_is_kept():
+    movie = samples.movie((4, 96, 96))
+    found = segment(movie, sigma=1, stacked=True, track=True, keep="area > 100")
+    assert (found.table.area > 100).all()
+    assert found.table.label.tolist() == np.unique(found.labels)[1:].tolist()
+    assert found.table.track.max() <= found.num

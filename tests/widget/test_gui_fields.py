@@ -33,7 +33,7 @@ def test_every_option_of_segment_has_a_field_or_is_named_here(viewer, qtbot, mon
     form, given = open_form(viewer, qtbot), {}
     monkeypatch.setattr(segment_fields, "Choices", lambda **chosen: given.update(chosen))
     form.fields.choices()
-    assert set(options_of(SegmentOptions)) - set(given) == {"max_size"}
+    assert set(options_of(SegmentOptions)) - set(given) == {"keep", "max_size"}
 
 
 def threshold_alone(qtbot):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equilabel import label, measure
-from equilabel.descriptions import describe_values
+from equilabel.descriptions import describe_labels, describe_values
 from equilabel.storage.errors import is_shortage
 from equilabel.storage.files import passing_names
 
@@ -212,8 +212,9 @@ def _label(
     measured = known.measured
     job.place.mkdir()  # fails if the run has ended and its folder is gone
     notes = notes_on_spacing(measured, spacing, unit, options)
-    if problem := describe_values(shown):
-        notes = (problem, *notes)
+    dark = bool(options.segment.get("dark"))
+    doubt = describe_labels(result.labels, result.num, dark=dark, stacked=stacked)
+    notes = (*filter(None, [describe_values(shown) or doubt]), *notes)
     made = Made(result, result.labels, shown, axes, stacked, spacing, measured, unit)
     record = replace(record, notes=(*record.notes, *notes))
     own = job.place / Path(job.name).name
@@ -252,6 +253,10 @@ def measure_one(
         shown = values if values.ndim == numbers.ndim else values[..., 0]
         sides = [spacing.get(axis, 1.0) for axis in "YX"]
         write_overlay(paths["overlay"], shown, numbers, spacing=sides)
+    if "outlines" in paths:
+        from equilabel.storage.outlines import write_outlines
+
+        write_outlines(paths["outlines"], numbers, table, stacked=stacked)
     outputs = {kind: describe_result(path, record.name) for kind, path in paths.items()}
     outputs["table"]["units"] = units
     return replace(

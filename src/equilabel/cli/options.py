@@ -18,7 +18,13 @@ from equilabel.options import (
 TIFF, OME_ZARR = "tiff", "ome-zarr"
 LABELS = {TIFF: "_labels.tif", OME_ZARR: "_labels.zarr"}  # by --labels-format
 OVERLAY = "_overlay.png"
-ENDINGS = ("_table.csv", "_table.parquet", OVERLAY)  # of all possible results except labels
+OUTLINES = {"geojson": "_outlines.geojson", "roi": "_outlines.zip"}  # by --outlines
+ENDINGS = (
+    "_table.csv",
+    "_table.parquet",
+    OVERLAY,
+    *OUTLINES.values(),
+)  # of all possible results except labels
 
 
 class RefusedError(Exception):
@@ -98,6 +104,16 @@ class Options(ImageOptions):
         flags=("--overlay/--no-overlay",),
         commands=EVERY,
     )
+    outlines: str | None = option(
+        None,
+        "word",
+        "Write the outlines of the objects, too: as GeoJSON for QuPath (with their measurements), "
+        "or as regions for the ROI Manager of ImageJ, which needs roifile. Of images of 2 axes, "
+        "the frames of movies, and the planes of volumes.",
+        panel=RUN,
+        words=tuple(OUTLINES),
+        commands=EVERY,
+    )
     command: str = "batch"  # "batch" finds objects, "measure" measures labels
 
     def endings(self) -> dict[str, str]:
@@ -105,7 +121,8 @@ class Options(ImageOptions):
         endings = {"table": f"_table.{self.format}"}
         if self.command == "batch":
             endings = {"labels": LABELS[self.labels_format], **endings}
-        return {**endings, "overlay": OVERLAY} if self.overlay else endings
+        endings |= {"overlay": OVERLAY} if self.overlay else {}
+        return endings | ({"outlines": OUTLINES[self.outlines]} if self.outlines else {})
 
     def all_endings(self) -> tuple[str, ...]:
         """Return the endings of all files that this command could write for an image."""

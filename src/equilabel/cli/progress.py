@@ -239,7 +239,7 @@ def close(
             f"  note      lengths are in different units: {', '.join(sorted(units))} "
             "(see --spacing and --unit)"
         )
-    names = {"labels": "labels", "table": "tables", "overlay": "overlays"}
+    names = {"labels": "labels", "table": "tables", "overlay": "overlays", "outlines": "outlines"}
     if count["done"] or count["skipped"]:
         for kind, ending in options.endings().items():
             say(f"  {names[kind]:9} {printable(out / f'*{ending}')}")

@@ -192,6 +192,10 @@ def write_results(
     if "overlay" in paths:
         sides = [made.spacing.get(axis, 1.0) for axis in "YX"]
         write_overlay(paths["overlay"], made.shown, made.labels, spacing=sides)
+    if "outlines" in paths:
+        from equilabel.storage.outlines import write_outlines
+
+        write_outlines(paths["outlines"], made.labels, result.table, stacked=made.stacked)
     outputs = {kind: describe_result(path, record.name) for kind, path in paths.items()}
     outputs["table"]["units"] = units
     frames = summarize_frames(result.table, made.labels) if made.stacked else ()

@@ -43,7 +43,13 @@ if TYPE_CHECKING:
     from .options import Options
 
 OWN_RECORD = "_record.json"
-WORDS = {"labels": "labels", "table": "table", "overlay": "overlay", "record": "record"}
+WORDS = {
+    "labels": "labels",
+    "table": "table",
+    "overlay": "overlay",
+    "outlines": "outlines",
+    "record": "record",
+}
 
 
 def run(

@@ -20,7 +20,9 @@ from .stages import (
     depth_of,
     drop,
     find_foreground,
+    keep_objects,
     make_table,
+    properties_for,
     radii_in_pixels,
     split_objects,
     with_tracks,
@@ -56,6 +58,7 @@ def segment(
     min_size: Size = 0,
     max_size: Size | None = None,
     exclude_border: bool = False,
+    keep: str | None = None,
     properties: Iterable[str] | None = None,
     spacing: float | Sequence[float] | None = None,
     unit: str | None = None,
@@ -116,6 +119,9 @@ def segment(
         area (in 3D a volume) with a unit: "5um2", "1um3".
     exclude_border : bool
         Whether to drop objects that touch the border of the image. Axes of length 1 have no border.
+    keep : str, optional
+        Condition on columns of the table, "circularity > 0.8 and area < 500"; other objects are
+        dropped. See `filter_objects`. What it names is measured, and added to the table.
     properties : iterable of str, optional
         Columns of the table, see `regionprops_table`. Default: label, frame (of a stack), area,
         bbox, centroid, equivalent_diameter_area, the perimeter in 2D (perimeter_crofton if
@@ -181,6 +187,7 @@ def segment(
     radii = radii_in_pixels(pixels.ndim, background, closing, opening, stacked=stacked, **scale)
     wanted = default_properties(rank, distances, stacked) if properties is None else properties
     names = list(check_names("properties", wanted))
+    names += [] if keep is None else properties_for(keep, names)
     report = check_callable("progress", progress) or _ignore
     where, home = resolve(device, source), resolve("auto", source)
     with using(home if where == "cpu" else where):
@@ -212,6 +219,9 @@ def segment(
         report("measure")
         labels = made.labels
         table: Any = make_table(request.columns(made.counts, labels), names)
+        count = int(made.count)
+        if keep is not None:
+            table, count = keep_objects(table, labels, keep)
         if track:
             table = with_tracks(table, names, labels)
         labels = place(labels, home)
@@ -219,7 +229,7 @@ def segment(
         labels=labels,
         table=table,
         threshold=found,
-        num=int(made.count),
+        num=count,
         connectivity=hops,
         spacing=distances,
         method=find_method(method).name,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,18 +15,20 @@ from equilabel.arguments import (
     as_host_array,
     check_mapping,
     check_number,
+    check_text,
     check_whole,
     is_sequence,
     shown,
 )
-from equilabel.devices import is_on_cuda, library, threads
+from equilabel.devices import fetch, is_on_cuda, library, take, threads
 
 from .result import Segmentation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
-    from numpy.typing import DTypeLike, NDArray
+    import pandas as pd
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
 
     from equilabel.array_types import Array, HostArray
     from equilabel.measuring import Counts
@@ -85,63 +90,181 @@ def numbers_of(kept: NDArray[np.bool_], dtype: DTypeLike) -> HostArray:
     return numbers
 
 
-# ---- Objects of a segmentation whose measurements lie within ranges
+# ---- Objects that are chosen by their measurements
+
+ALLOWED = (  # of Python's grammar, in a condition
+    *(ast.Expression, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Compare, ast.Name, ast.Load),
+    *(ast.Constant, ast.And, ast.Or, ast.Not, ast.USub, ast.Add, ast.Sub, ast.Mult, ast.Div),
+    *(ast.Pow, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq),
+)
+DECIDING = (ast.Compare, ast.BoolOp, ast.UnaryOp)  # what a condition is as a whole
+QUOTED = re.compile("`([^`]*)`")  # names of columns that are no words of Python
 
 
 def filter_objects(
-    found: Segmentation, ranges: Mapping[str, tuple[float | None, float | None]]
-) -> Segmentation:
-    """Keep the objects of a segmentation whose measurements lie within ranges.
+    found: Segmentation | ArrayLike,
+    wanted: str | Mapping[str, tuple[float | None, float | None]],
+    table: pd.DataFrame | None = None,
+) -> Segmentation | tuple[Array, pd.DataFrame]:
+    """Keep the objects whose measurements meet a condition.
 
     Parameters
     ----------
-    found : Segmentation
-        Its labels are read into memory if they are stored in chunks.
-    ranges : mapping of str to (float or None, float or None)
-        For each column, the smallest and the largest value to keep; None means no limit. Objects
-        with a missing value in the column are dropped.
+    found : Segmentation or array of int
+        Objects: a segmentation, or labels that were made elsewhere, with the table of their
+        measurements. Labels stored in chunks are read into memory.
+    wanted : str or mapping of str to (float or None, float or None)
+        A condition on columns of the table, ``"area > 20 and circularity > 0.8"``; names that are
+        no words of Python are quoted, ``"`bbox-0` > 5"``. Or for each column the smallest and the
+        largest value to keep, where None means no limit. Objects with a missing value in a column
+        do not meet a comparison with it.
+    table : pandas.DataFrame, optional
+        Measurements of labels, as of `measure`, with a column "label" and a row for each label.
 
     Returns
     -------
-    Segmentation
-        Objects are numbered from 1 again; the column "label_before" holds their previous labels.
+    Segmentation, or (array of int, pandas.DataFrame)
+        As `found`: a segmentation, or labels with their table. Objects are numbered from 1 again;
+        the column "label_before" holds their previous labels.
 
     Raises
     ------
     TypeError, ValueError
-        If a column is not in the table or does not hold numbers; if the labels are only in a file,
-        or do not match the table.
+        If a column is not in the table, the condition is more than comparisons of columns and
+        numbers, the labels are only in a file, or they do not match the table.
 
     Examples
     --------
     >>> import equilabel
     >>> found = equilabel.segment(np.array([[9, 9, 0, 9]]), threshold=5)
-    >>> kept = equilabel.filter_objects(found, {"area": (None, 1.5)})
+    >>> kept = equilabel.filter_objects(found, "area < 2")
     >>> kept.labels, kept.table[["label", "area", "label_before"]].values.tolist()
     (array([[0, 0, 0, 1]], dtype=int32), [[1.0, 1.0, 2.0]])
+    >>> labels = np.array([[4, 4, 0, 9]])
+    >>> table = equilabel.measure(labels, properties=["label", "area"])
+    >>> equilabel.filter_objects(labels, {"area": (2, None)}, table)[0]
+    array([[1, 1, 0, 0]])
     """
-    labels = _labels_of(found)
-    kept = np.ones(found.num, np.bool_)
-    for name, limits in check_mapping("ranges", ranges).items():
+    if isinstance(found, Segmentation):
+        labels, measured = _labels_of(found), found.table
+        kept = meets(measured, wanted)
+        num = drop_components(labels, kept)
+        return replace(found, labels=labels, table=_renumbered(measured, kept), num=num)
+    if table is None:
+        message = (
+            "found must be a Segmentation, or labels with their table; got no table. Pass "
+            "measure(labels)."
+        )
+        raise TypeError(message)
+    labels, owners = _labels_and_owners(found, table)
+    kept = meets(table, wanted)
+    numbers = np.zeros(len(owners) + 1, labels.dtype)
+    order = np.argsort(owners, kind="stable")
+    numbers[:-1] = numbers_of(kept, labels.dtype)[1:][order]  # the last is for the background
+    xp = library(labels)
+    known = xp.asarray(owners[order])
+    place = xp.minimum(xp.searchsorted(known, labels.reshape(-1)), max(len(known) - 1, 0))
+    if len(known):
+        place = xp.where(labels.reshape(-1) == 0, len(known), place)
+        labels = xp.asarray(numbers)[place].reshape(labels.shape)
+    return labels, _renumbered(table, kept)
+
+
+def meets(
+    table: pd.DataFrame, wanted: str | Mapping[str, tuple[float | None, float | None]]
+) -> NDArray[np.bool_]:
+    """Return for each row of a table whether it meets a condition, (N,) bool."""
+    if isinstance(wanted, str):
+        refuse_columns("condition", columns_in("condition", wanted), list(map(str, table)))
+        with np.errstate(all="ignore"):
+            found: Any = table.eval(wanted, engine="python")
+        rows = np.asarray(found)
+        if rows.shape != (len(table),) or rows.dtype != np.bool_:
+            message = f"condition must compare columns, as in 'area > 20'; got {wanted!r}."
+            raise ValueError(message)
+        return rows
+    kept = np.ones(len(table), np.bool_)
+    for name, limits in check_mapping("ranges", wanted).items():
         low, high = _limits(name, limits)
-        if name not in found.table:
+        if name not in table:
             message = (
-                f"ranges must be of columns of the table, {', '.join(map(str, found.table))}; "
+                f"ranges must be of columns of the table, {', '.join(map(str, table))}; "
                 f"got {shown(name)}. Measure it with properties=."
             )
             raise ValueError(message)
-        values = found.table[name].to_numpy()
+        values = table[name].to_numpy()
         if values.dtype.kind not in "buif":
             message = f"ranges must be of columns of numbers; got {name!r} of {values.dtype}."
             raise TypeError(message)
         kept &= (values >= low) & (values <= high)
-    num = drop_components(labels, kept)
-    table = found.table[kept].reset_index(drop=True)
+    return kept
+
+
+def columns_in(name: str, condition: Any) -> list[str]:
+    """List the columns in a condition; raise ValueError unless it only compares and computes.
+
+    >>> columns_in("keep", "area > 20 and `bbox-0` >= 0.8")
+    ['area', 'bbox-0']
+    """
+    text = check_text(name, condition)
+    quoted: list[str] = QUOTED.findall(text)
+    places = iter(range(len(quoted)))
+    plain = QUOTED.sub(lambda _: f"_quoted_{next(places)}", text)
+    try:
+        whole = ast.parse(plain.strip(), mode="eval")
+        nodes = list(ast.walk(whole)) if isinstance(whole.body, DECIDING) else [ast.Pass()]
+    except (SyntaxError, ValueError):
+        nodes = [ast.Pass()]
+    found = [node.id for node in nodes if isinstance(node, ast.Name)]
+    if not found or not all(isinstance(node, ALLOWED) for node in nodes):
+        message = (
+            f"{name} must compare columns with numbers; got {text!r}. Try "
+            "'area > 20 and circularity > 0.8'."
+        )
+        raise ValueError(message)
+    found = [quoted[int(each[8:])] if each.startswith("_quoted_") else each for each in found]
+    return list(dict.fromkeys(found))
+
+
+def refuse_columns(name: str, columns: Collection[str], known: Collection[str]) -> None:
+    """Raise ValueError if a condition has columns that are not known."""
+    for each in columns:
+        if each not in known:
+            near = get_close_matches(each, known, n=1, cutoff=0.5)
+            remedy = f"Did you mean {near[0]!r}?" if near else f"Pass one of {', '.join(known)}."
+            message = f"{name} must be on columns of the table; got {each!r}. {remedy}"
+            raise ValueError(message)
+
+
+def _renumbered(table: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
+    """Return the rows that are kept, with new labels."""
+    before = table["label"] if "label" in table else np.arange(1, len(table) + 1)
+    table = table[kept].reset_index(drop=True)
     if "label_before" not in table:
-        table["label_before"] = np.flatnonzero(kept) + 1
+        table["label_before"] = np.asarray(before)[kept]
     if "label" in table:
-        table["label"] = np.arange(1, num + 1)
-    return replace(found, labels=labels, table=table, num=num)
+        table["label"] = np.arange(1, len(table) + 1)
+    return table
+
+
+def _labels_and_owners(found: Any, table: Any) -> tuple[Array, NDArray[np.int64]]:
+    """Return labels that were made elsewhere, and the label of each row of their table."""
+    labels = take(found, "labels")
+    if labels.dtype.kind not in "iu" or not labels.ndim:
+        message = f"labels must be an array of integers; got {labels.dtype} of {labels.ndim} axes."
+        raise TypeError(message)
+    if "label" not in table:
+        message = "table must have a column 'label'; got none. Pass measure(labels)."
+        raise ValueError(message)
+    owners = table["label"].to_numpy()
+    here = np.sort(fetch(library(labels).unique(labels)))
+    if not np.array_equal(here[here != 0], np.sort(owners)):
+        message = (
+            f"table must have one row for each label; got {len(owners)} rows for "
+            f"{np.count_nonzero(here)} labels. Pass measure(labels)."
+        )
+        raise ValueError(message)
+    return labels, owners
 
 
 def _limits(name: str, limits: Any) -> tuple[float, float]:
@@ -158,9 +281,6 @@ def _limits(name: str, limits: Any) -> tuple[float, float]:
 
 def _labels_of(found: Any) -> Array:
     """Return a copy of the labels of a segmentation; raise an error unless they match its table."""
-    if not isinstance(found, Segmentation):
-        message = f"found must be a Segmentation; got {shown(found)}."
-        raise TypeError(message)
     held: Any = found.labels  # `segment_chunked` may give a path
     if isinstance(held, (str, Path)):
         message = f"found must hold labels in an array; got {shown(str(held))}. Open it with Zarr."

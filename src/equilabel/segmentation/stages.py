@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from equilabel.arguments import check_flag, check_whole, shown
 from equilabel.labeling import paint
-from equilabel.measuring import check_spacing, count_labels
+from equilabel.measuring import PROPERTIES, check_spacing, count_labels
 
 from .binarization import ThresholdedImage, apply_threshold, from_mask
 from .filters import check_background_method, subtract_background, widths_in_pixels
 from .morphology import close_mask, fill_mask, open_mask
-from .selection import drop_components, numbers_of, select_components
+from .selection import (
+    columns_in,
+    drop_components,
+    meets,
+    numbers_of,
+    refuse_columns,
+    select_components,
+)
 from .splitting import shape_properties, split_components, tolerance_in_pixels, usual_tolerance
 from .tracking import track_overlaps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from equilabel.array_types import Array, HostArray
     from equilabel.labeling.paths import Solution
@@ -213,6 +222,27 @@ def drop(
     elif kept is not None:
         found = found._replace(count=drop_components(found.labels, kept))
     return found if kept is None else found._replace(counts=found.counts.select(kept))
+
+
+def properties_for(condition: str, names: Collection[str]) -> list[str]:
+    """List the properties besides `names` that a condition needs; raise ValueError for others."""
+    wanted = [column.split("-")[0] for column in columns_in("keep", condition)]
+    refuse_columns("keep", wanted, list(PROPERTIES))
+    return [name for name in dict.fromkeys(wanted) if name not in names]
+
+
+def keep_objects(
+    table: dict[str, HostArray], labels: Array, condition: str
+) -> tuple[dict[str, HostArray], int]:
+    """Drop objects that do not meet a condition, in place; return the table and their number."""
+    import pandas as pd
+
+    kept = meets(pd.DataFrame(table), condition)
+    count = drop_components(labels, kept)
+    table = {name: column[kept] for name, column in table.items()}
+    if "label" in table:
+        table["label"] = np.arange(1, count + 1, dtype=table["label"].dtype)
+    return table, count
 
 
 def check_track(track: bool, stacked: bool) -> None:

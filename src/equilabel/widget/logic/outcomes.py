@@ -6,7 +6,7 @@ from time import perf_counter
 from typing import Any
 
 import equilabel
-from equilabel.descriptions import describe_values
+from equilabel.descriptions import describe_labels, describe_values
 from equilabel.quantities import without_blur_warnings
 from equilabel.storage.table import as_features
 from equilabel.widget.napari_types import Table
@@ -61,6 +61,9 @@ def segment_source(source: Source, choices: Choices, report: Callable[[str], Non
         note += f" Choose another image than {source.name!r}, or another channel or color."
     elif not found.num:
         note = NO_OBJECTS.format(source.name)
+    else:
+        stacked = bool(arguments.get("stacked"))
+        note = describe_labels(found.labels, found.num, dark=choices.dark, stacked=stacked)
     labels = arrangement.restore(found.labels)
     return Outcome(labels, features, labels_transform(source), made, note)
 
