@@ -26,6 +26,7 @@ from .segmentation.relations import contacts as contacts
 from .segmentation.relations import neighbors as neighbors
 from .segmentation.relations import relate as relate
 from .segmentation.result import Segmentation as Segmentation
+from .segmentation.seeds import grow as grow
 from .segmentation.selection import filter_objects as filter_objects
 from .segmentation.splitting import split_touching as split_touching
 from .segmentation.stages import default_properties as default_properties

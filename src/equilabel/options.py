@@ -13,6 +13,7 @@ DEPTH = (  # of `split` as a length
     "object: its radius must be smaller by more than this. Lower it to separate more objects."
 )
 EVERY = ("batch", "segment", "measure")
+ALL = (*EVERY, "relate")
 
 
 @dataclass(frozen=True)
@@ -202,14 +203,14 @@ class ImageOptions:
         "spacing",
         "Pixel size as z,y,x, or one number for all axes. By default as stored in the file.",
         panel=FILES,
-        commands=EVERY,
+        commands=ALL,
     )
     unit: str | None = option(
         None,
         "unit",
         "Unit of the pixel size. By default as stored in the file.",
         panel=FILES,
-        commands=EVERY,
+        commands=ALL,
     )
     stacked: bool | None = option(
         None,
@@ -218,7 +219,7 @@ class ImageOptions:
         "this is done for time, not for depth.",
         panel=FILES,
         flags=("--stacked/--no-stacked",),
-        commands=EVERY,
+        commands=ALL,
     )
     channel: int | str | None = option(
         None,

@@ -1,4 +1,4 @@
-"""The commands `equilabel batch`, `segment`, `measure` and `devices`."""
+"""The commands `equilabel batch`, `segment`, `measure`, `relate` and `devices`."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -44,12 +44,13 @@ def about(
     ```
     equilabel segment cells.tif
     equilabel batch images --out results
+    equilabel relate spots_labels.tif --to cells_labels.tif
     equilabel devices
     ```
     """
 
 
-__all__ = ["app", "batch", "devices", "measure", "segment"]
+__all__ = ["app", "batch", "devices", "measure", "relate", "segment"]
 
 
 @app.command()
@@ -213,6 +214,45 @@ def measure(
 
     earlier = measured_again(from_, {**chosen, "inputs": labels}, image, _typed(context, options))
     return run(labels or [], out, earlier.options, image=image, earlier=earlier, **others)
+
+
+@app.command("relate")
+@takes_options("relate")
+def relate(
+    labels: given.Related,
+    to: given.To = None,
+    out: given.OutHere = Path(),
+    **options: Any,
+) -> int:
+    """Find out which objects touch, which are near, and which lie in others.
+
+    LABELS is an image in which each pixel has the number of its object, as `equilabel segment`
+    writes it. For NAME.tif, these tables are written to the folder --out:
+
+    - `NAME_neighbors.csv`: for each object how many others touch it, and which is nearest
+    - `NAME_contacts.csv`: each pair of objects that touch, and the length (in 3D the area) of
+      their common border
+
+    With --to, an image of other objects, such as the cells around spots:
+
+    - `NAME_children.csv`: for each object the one of --to that it overlaps most, by how much, and
+      how far it is from the center and from the border of it
+    - `NAME_parents.csv`: for each object of --to how many objects lie in it, and the means of
+      their measurements
+
+    For example:
+
+    ```
+    equilabel relate cells_labels.tif
+    equilabel relate spots_labels.tif --to cells_labels.tif --out related
+    ```
+
+    Exit codes: 0, the tables were written; 1, a file failed; 2, the command was refused.
+    """
+    from .related import run
+
+    overwrite = read(RunOptions, options)["overwrite"]
+    return run(labels, to, out, read_options(options), overwrite=overwrite)
 
 
 def _typed(context: typer.Context, options: dict[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from equilabel.options import (
+    ALL,
     CHUNKS,
     EVERY,
     FILES,
@@ -43,7 +44,7 @@ class Options(ImageOptions):
         "File format of the tables.",
         panel=TABLE,
         words=("csv", "parquet"),
-        commands=EVERY,
+        commands=ALL,
     )
     labels_format: str = option(
         TIFF,
@@ -75,7 +76,7 @@ class Options(ImageOptions):
         panel=FILES,
         placeholder="INDEX",
         example="0",
-        commands=EVERY,
+        commands=ALL,
     )
     # The next two decide whether there are results, not what they are: not in `parameters`.
     memory_limit: int | None = option(  # bytes; None for any
@@ -189,7 +190,7 @@ class RunOptions:
         "flag",
         "Replace earlier results of the same images.",
         panel=RUN,
-        commands=EVERY,
+        commands=ALL,
     )
     dry_run: bool = option(
         False,

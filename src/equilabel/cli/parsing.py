@@ -385,6 +385,15 @@ Under = Annotated[
         "default sizes and shapes alone are measured.",
     ),
 ]
+Related = Annotated[
+    str, Argument(metavar="LABELS", help="The image of labels: TIFF or PNG.", show_default=False)
+]
+To = Annotated[
+    str | None,
+    typer.Option(
+        "--to", metavar="LABELS", help="Labels of the objects in which those of LABELS lie."
+    ),
+]
 OutHere = Annotated[
     Path,
     typer.Option(

@@ -13,12 +13,14 @@ import numpy as np
 
 from equilabel.arguments import check_flag
 from equilabel.devices import fetch, place, resolve, take, threads, using
-from equilabel.labeling import solve
+from equilabel.labeling import label, solve
 from equilabel.labeling.problem import make_problem
 from equilabel.measuring import check_spacing, make_request
 from equilabel.measuring.measurement import Measurement
 from equilabel.measuring.moments import covariance
 from equilabel.quantities import length_in_pixels, parse
+
+from .seeds import check_markers, place_like, split_at_markers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +41,8 @@ FLATTEST = 1e9  # largest ratio of spacings that is distinguished
 def split_touching(
     labels_or_mask: ArrayLike,
     *,
+    markers: ArrayLike | None = None,
+    image: ArrayLike | None = None,
     tolerance: Length | None = None,
     spacing: float | Sequence[float] | None = None,
     unit: str | None = None,
@@ -59,6 +63,11 @@ def split_touching(
         A mask, whose components are split; or labels: each label is split separately, and different
         labels are never joined. Pixels of one label that are not connected are always different
         objects. Of an array on a GPU, the result is on the GPU.
+    markers : array of bool or int, optional
+        Where objects are, one marker or more for each: objects with several markers are split among
+        them, and nothing else is split. A mask, whose components are the markers, or labels.
+    image : array, optional
+        Gray values, with `markers`: objects are split along dark lines instead of at necks.
     tolerance : float or str, optional
         Smallest difference of the two radii, in pixels or with a unit: 1.5, "1.5px", "0.4um". With
         a smaller tolerance, more objects are split. Default 0.8 pixels, with three axes 0.5.
@@ -106,6 +115,13 @@ def split_touching(
     problem = make_problem(source, None, connectivity, stacked)
     shape, rank = source.shape, source.ndim - stacked
     given = None if spacing is None else check_spacing(spacing, rank)
+    check_markers(markers, image)
+    if markers is not None:
+        around: Any = {"spacing": given or (1.0,) * rank, "stacked": stacked}
+        objects = fetch(solve(problem).labels)
+        parts = split_at_markers(objects, markers, image, **around)
+        numbers = label(parts, connectivity=connectivity, stacked=stacked, device="cpu")
+        return place_like(source, numbers)
     wanted = usual_tolerance(rank) if tolerance is None else tolerance
     depth = tolerance_in_pixels("tolerance", wanted, given, unit)
     request = make_request(shape_properties(rank), None, shape, spacing, stacked=stacked)
@@ -448,9 +464,9 @@ def _color(labels: NDArray[np.int64], count: int) -> NDArray[np.int64]:
         near[one].add(other)
         near[other].add(one)
     colors = np.zeros(count + 1, np.int64)
-    for label, others in near.items():
+    for number, others in near.items():
         taken = {int(colors[other]) for other in others}
-        colors[label] = next(color for color in range(1, len(others) + 2) if color not in taken)
+        colors[number] = next(color for color in range(1, len(others) + 2) if color not in taken)
     return colors
 
 

@@ -1,0 +1,102 @@
+"""The command `equilabel relate`: tables of which objects touch, are near, or lie in others."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from equilabel import contacts, measure, neighbors, relate
+
+from .axes import known_axes, notes_of_file, notes_on_spacing
+from .errors import explain, name_options
+from .inputs import FILE, expanded, kind_of, printable, quoted, stem
+from .one import whole_numbers
+from .options import RefusedError
+from .streams import Waiting, complain, say
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+    from equilabel.storage.metadata import TiffImage
+
+    from .options import Options
+
+
+def run(word: str, to: str | None, out: Path, options: Options, *, overwrite: bool) -> int:
+    """Relate the objects of labels to each other, or to those of `to`; return the exit code.
+
+    Raises RefusedError before anything is written.
+    """
+    from equilabel.storage.table import write_table
+
+    files = [expanded(word, "LABELS")]
+    files += [] if to is None else [expanded(to, "--to")]
+    for path, name in zip(files, ("LABELS", "--to"), strict=False):
+        if (kind := kind_of(path)) != FILE:
+            message = f"{name} must be a file; got {quoted(path)}, {kind}. Check the name."
+            raise RefusedError(message)
+    out = expanded(out, "--out")
+    kinds = ("neighbors", "contacts") if to is None else ("children", "parents")
+    finals = {kind: out / f"{stem(files[0])}_{kind}.{options.format}" for kind in kinds}
+    present = [path for path in finals.values() if os.path.lexists(path)]
+    if present and not overwrite:
+        message = (
+            f"results must not replace other files; got {quoted(present[0])}. Pass --overwrite to "
+            "replace it, or --out with another folder."
+        )
+        raise RefusedError(message)
+    try:
+        with Waiting() as waiting:
+            waiting("read")
+            images = [_read(path, options) for path in files]
+            waiting("measure")
+            tables, notes = _tables(images, options)
+        out.mkdir(parents=True, exist_ok=True)
+        for table, path in zip(tables, finals.values(), strict=True):
+            write_table(path, table)
+    except (OSError, ValueError, TypeError, MemoryError) as error:
+        complain(f"{printable(files[0])}: {name_options(explain(error))}")
+        return 1
+    say(f"{printable(files[0])}: {len(tables[0])} objects, {_said(tables, to)}")
+    for note in notes:
+        say(f"  note      {note}")
+    for kind, path in finals.items():
+        say(f"  {kind:9} {printable(path)}")
+    return 0
+
+
+def _said(tables: tuple[pd.DataFrame, pd.DataFrame], to: str | None) -> str:
+    """Say in one line what was found."""
+    if to is None:
+        return f"{len(tables[1])} pairs that touch"
+    return f"{int((tables[0].parent > 0).sum())} in {len(tables[1])} of {printable(to)}"
+
+
+def _read(path: Path, options: Options) -> TiffImage:
+    from equilabel.storage.images import read_image
+
+    return read_image(path, series=options.series, indices=True)
+
+
+def _tables(
+    images: list[TiffImage], options: Options
+) -> tuple[tuple[pd.DataFrame, pd.DataFrame], tuple[str, ...]]:
+    """Return both tables, and notes on what was guessed."""
+    labels = images[0]
+    known = known_axes(labels, options, "labels")
+    how: Any = {"spacing": known.distances, "stacked": known.stacked}
+    numbers = whole_numbers(labels)
+    if len(images) == 1:
+        tables = neighbors(numbers, **how), contacts(numbers, **how)
+    else:
+        table = measure(numbers, **how)
+        places = [name for name in map(str, table) if name.startswith(("bbox", "centroid"))]
+        parents = whole_numbers(images[1])
+        tables = relate(numbers, parents, table.drop(columns=places), **how)
+    notes = (
+        *notes_of_file(labels, options),
+        *notes_on_spacing(known.measured, known.spacing, known.unit, options),
+    )
+    return tables, notes
