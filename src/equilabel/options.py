@@ -226,7 +226,8 @@ class ImageOptions:
         "channel",
         "Channel to find objects in. All channels are measured.",
         panel=FILES,
-        after="Its index (from 0) or its name.",
+        after="Its index (from 0) or its name. Of an image in colors also gray, or a stain: "
+        "hematoxylin, eosin or dab.",
     )
 
 

@@ -69,7 +69,7 @@ CASES = {
         {"axis_labels": ("y", "x", "t"), "rgb": False},
         {"threshold": "li"},
     ),
-    "luminance": (np.dstack([nuclei_2d((64, 70)) // 16] * 3).astype("u1"), {"rgb": True}, {}),
+    "gray": (np.dstack([nuclei_2d((64, 70)) // 16] * 3).astype("u1"), {"rgb": True}, {}),
     "green": (
         np.dstack([nuclei_2d((64, 70), seed) // 16 for seed in range(3)]).astype("u1"),
         {"rgb": True},
@@ -419,7 +419,7 @@ def test_the_python_line_of_a_filtered_layer_repeats_the_filter():
     pd.testing.assert_frame_equal(names["found"].table, table)
 
 
-@pytest.mark.parametrize("name", ["luminance", "positions and time"])
+@pytest.mark.parametrize("name", ["gray", "positions and time"])
 def test_what_the_command_cannot_say_is_left_unsaid(name):
     pixels, options, choices = CASES[name]
     source = Source.of(layers.Image(pixels, **options))

@@ -31,7 +31,7 @@ CASES = {
         {"axis_labels": ("p", "t", "y", "x")},
         {"connectivity": 1, "properties": ("area", "centroid")},
     ),
-    "luminance": (
+    "gray": (
         np.dstack([nuclei_2d((300, 70), seed) // 16 for seed in range(3)]).astype("u1"),
         {"rgb": True},
         {"threshold": "triangle"},
@@ -81,7 +81,7 @@ def test_block_by_block_a_run_finds_the_same_and_its_python_line_repeats_it(name
 
 
 def test_the_layer_of_a_large_plane_has_lower_resolutions():
-    _, source, choices = make("luminance")
+    _, source, choices = make("gray")
     levels = large.segment_large(source, choices, None, quiet).levels
     assert [level.shape for level in levels] == [(300, 70), (150, 35)]
     np.testing.assert_array_equal(levels[1], np.asarray(levels[0])[::2, ::2])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from equilabel.storage.colors import gray
+from equilabel.segmentation.colors import gray
 from equilabel.storage.memory import slabs
 from equilabel.widget.logic.choices import Choices
 from equilabel.widget.logic.planes import Plane
@@ -90,12 +90,12 @@ def test_colors_become_one_value():
 def test_luminance_is_that_of_scikit_image():
     from skimage.color import rgb2gray
 
-    np.testing.assert_allclose(gray(COLORED, "luminance") / 255, rgb2gray(COLORED), atol=1e-6)
+    np.testing.assert_allclose(gray(COLORED, "gray") / 255, rgb2gray(COLORED), atol=1e-6)
 
 
 def test_opacity_is_left_out_of_the_luminance():
     opaque = np.dstack([COLORED, np.full((6, 7), 9, np.uint8)])
-    np.testing.assert_array_equal(gray(opaque, "luminance"), gray(COLORED, "luminance"))
+    np.testing.assert_array_equal(gray(opaque, "gray"), gray(COLORED, "gray"))
 
 
 # ---------------------------------------------------------- sizes and units

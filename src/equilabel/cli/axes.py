@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from equilabel.segmentation.colors import COLORS
 from equilabel.storage.metadata import doubt
 from equilabel.storage.ome_zarr import find_image, is_zarr
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 MOST = 12  # channels listed in a message
 
 
-def find_channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None, int | None]:
-    """Return the axis of channels and the index of the channel to label.
+def find_channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None, int | str | None]:
+    """Return the axis of channels and the index of the channel to label, or a color as gray values.
 
     Both are None if the image has no axis of channels. Raises ValueError if the image has no such
     channel, or has several and `wanted` is None.
@@ -45,6 +46,15 @@ def find_channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None
         return axis, wanted
     if wanted is not None and str(wanted) in image.channels:  # "488" can be a name too
         return axis, image.channels.index(str(wanted))
+    colored = image.channels[:3] == COLORS[1:4]
+    if colored and str(wanted).lower() in COLORS:
+        return axis, str(wanted).lower()
+    if colored and wanted is None:
+        message = (
+            "--channel must be given for an image in colors; got none. Pass --channel gray, or "
+            f"one of {', '.join(COLORS[1:])}."
+        )
+        raise ValueError(message)
     got = "none" if wanted is None else repr(wanted)
     message = (
         f"--channel must be one of {_listed(image.channels, count)} for this image; got {got}. "
@@ -94,7 +104,7 @@ class KnownAxes(NamedTuple):
     """Meaning of the axes of an image."""
 
     channel_axis: int | None  # from `find_channel`
-    channel: int | None  # from `find_channel`
+    channel: int | str | None  # from `find_channel`
     axes: str  # letters of the other axes
     stacked: bool  # whether the first of `axes` counts images
     spacing: dict[str, float]  # pixel size by axis, where it is known

@@ -14,6 +14,7 @@ import numpy as np
 
 from equilabel import label, measure
 from equilabel.descriptions import describe_labels, describe_values
+from equilabel.segmentation.checks import take_channel
 from equilabel.storage.errors import is_shortage
 from equilabel.storage.files import passing_names
 
@@ -208,7 +209,7 @@ def _label(
         channel=channel,
         progress=report,
     )
-    shown = image.pixels if channel_axis is None else image.pixels.take(channel or 0, channel_axis)
+    shown, _ = take_channel(image.pixels, channel_axis, channel)
     measured = known.measured
     job.place.mkdir()  # fails if the run has ended and its folder is gone
     notes = notes_on_spacing(measured, spacing, unit, options)

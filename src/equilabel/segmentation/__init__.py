@@ -65,7 +65,7 @@ def segment(
     stacked: bool = False,
     track: bool = False,
     channel_axis: int | None = None,
-    channel: int | None = None,
+    channel: int | str | None = None,
     method: str = "auto",
     device: Device = "auto",
     progress: Callable[[str], None] | None = None,
@@ -140,8 +140,9 @@ def segment(
         event of `track_overlaps` to the table.
     channel_axis : int, optional
         Axis of the channels. Intensities are measured in each channel: "intensity_mean-0", ...
-    channel : int, optional
-        Channel to binarize; required if there are several.
+    channel : int or str, optional
+        Channel to binarize; required if there are several. Of an image in colors also "gray" (its
+        luminance), "red", "green", "blue", or a stain: "hematoxylin", "eosin" or "dab".
     progress : callable, optional
         Called with the name of each stage before it starts: "background", "binarize", "close and
         open", "fill", "label", "split", "drop" and "measure"; stages that are not needed are left

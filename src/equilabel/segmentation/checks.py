@@ -12,6 +12,7 @@ from equilabel import arguments
 from equilabel.arguments import check_choice, check_whole, is_sequence, shown
 from equilabel.quantities import WIDEST, length_in_pixels, odd, parse, size_in_pixels
 
+from .colors import check_color, gray
 from .filters import per_axis, widths_in_pixels
 from .thresholds import THRESHOLDS
 
@@ -108,12 +109,16 @@ SIDE_OF_COLORS = 16  # pixels; smaller images are not taken for RGB
 
 
 def take_channel(
-    image: HostArray, axis: int | None, channel: int | None
+    image: HostArray, axis: int | None, channel: int | str | None
 ) -> tuple[HostArray, HostArray]:
     """Return the channel to binarize, and the image to measure, whose last axis holds the channels.
 
     Raises TypeError or ValueError if the axis or the channel does not exist or is missing.
     """
+    if isinstance(channel, str) and axis is not None:
+        check_channel(image.shape, axis, 0)
+        channels = np.moveaxis(image, axis, -1)
+        return gray(channels, check_color("channel", channel, channels.shape[-1])), channels
     picked = check_channel(image.shape, axis, channel)
     if picked is None or axis is None:
         return image, image
@@ -121,13 +126,14 @@ def take_channel(
     return channels[..., picked], channels
 
 
-def check_channel(shape: Sequence[int], axis: int | None, channel: int | None) -> int | None:
+def check_channel(shape: Sequence[int], axis: int | None, channel: Any) -> int | None:
     """Return the index of the channel to binarize, or None without an axis of channels.
 
     Raises the errors of `take_channel`.
     """
     axis = None if axis is None else check_whole("channel_axis", axis)
-    channel = None if channel is None else check_whole("channel", channel)
+    if channel is not None and (axis is not None or not isinstance(channel, str)):
+        channel = check_whole("channel", channel)
     if axis is None:
         if channel is not None:
             message = (
@@ -162,7 +168,7 @@ def refuse_colors(image: HostArray, axis: int | None, *, stacked: bool) -> None:
     if colors in (3, 4) and min(sides) >= SIDE_OF_COLORS:
         message = (
             f"channel_axis must be given for an image shaped like RGB; got None for shape "
-            f"{image.shape}. Pass channel_axis=-1 and channel=0 (red), or gray values; if it is a "
+            f"{image.shape}. Pass channel_axis=-1 and channel='gray', or gray values; if it is a "
             f"volume, put its {colors} planes first: np.moveaxis(image, -1, {int(stacked)})."
         )
         raise ValueError(message)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from .files import sha256
 from .memory import half_of_free, readable
 from .metadata import Header
 from .ome_zarr import describe_zarr, is_zarr, read_zarr, refuse_plain
-from .pictures import GRAY, header_of_picture, read_picture
+from .pictures import GRAY, NAMES, header_of_picture, read_picture
 from .vendors import PACKAGES, header_of_vendor, read_vendor
 
 if TYPE_CHECKING:
@@ -69,7 +69,20 @@ def read_image(
         return read_vendor(path, series=series, memory_limit=memory_limit)
     from .tiff import read_tiff
 
-    return read_tiff(path, series=series, memory_limit=memory_limit, accept=accept)
+    given: Any = {"series": series, "memory_limit": memory_limit, "accept": accept}
+    return _without_colors(read_tiff(path, **given, indices=indices))
+
+
+def _without_colors(image: TiffImage) -> TiffImage:
+    """Return a TIFF in colors as gray if red, green and blue are equal everywhere."""
+    if image.channels[:3] != NAMES:
+        return image
+    axis = image.axes.index("C")
+    first, *others = (image.pixels.take(k, axis) for k in range(3))
+    if not all(np.array_equal(first, other) for other in others):
+        return image
+    axes, notes = image.axes.replace("C", ""), (*image.notes, GRAY)
+    return replace(image, pixels=first, axes=axes, channels=(), notes=notes)
 
 
 def read_header(path: Path | str, *, series: int = 0) -> Header:

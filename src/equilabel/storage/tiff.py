@@ -56,6 +56,7 @@ def read_tiff(
     *,
     series: int = 0,
     memory_limit: int | None = None,
+    indices: bool = False,
     accept: Callable[[Header], None] | None = None,
 ) -> TiffImage:
     """Read one image of a TIFF file, completely or not at all.
@@ -68,7 +69,8 @@ def read_tiff(
     and files with missing tiles are refused.
 
     `series` is the index of the image, in the order of OME. `memory_limit` is in bytes of decoded
-    pixels, by default half of the free memory. `accept` is as for `read_image`. Raises
+    pixels, by default half of the free memory. A palette of grays is applied unless `indices` is
+    true, as for labels. `accept` is as for `read_image`. Raises
     UnreadableImageError, OSError, or ValueError if there is no such series.
 
     >>> import tempfile
@@ -82,7 +84,7 @@ def read_tiff(
     with _opened(Path(path), series, memory_limit) as (images, described):
         if accept is not None:
             accept(_header_of(images[series]))
-        pixels, axes, notes = _decoded(images[series])
+        pixels, axes, notes = _decoded(images[series], indices)
         return _with_calibration(pixels, axes, notes, images, series, described)
 
 
@@ -246,7 +248,7 @@ def _try_others(image: Array, pages: Sequence[Page]) -> None:
         try_ends(image.parent.filehandle, page)
 
 
-def _decoded(image: Array) -> tuple[HostArray, str, tuple[str, ...]]:
+def _decoded(image: Array, indices: bool) -> tuple[HostArray, str, tuple[str, ...]]:
     """Decode an image from `_opened`; return pixels, axes, and notes on guesses.
 
     Pixels are in C order and native byte order, with axes in the order T, C, Z, Y, X. Raises
@@ -266,7 +268,14 @@ def _decoded(image: Array) -> tuple[HostArray, str, tuple[str, ...]]:
     if image.keyframe.photometric == 0:
         notes.append("White is 0 in this file; values are used as stored.")
     if image.keyframe.photometric == 3:
-        notes.append("The palette is not applied; values are indices of colors.")
+        colors = np.asarray(image.keyframe.colormap)
+        if indices or not (colors == colors[0]).all() or pixels.max(initial=0) >= colors.shape[1]:
+            notes.append("The palette is not applied; values are indices of colors.")
+        else:
+            steps = colors[0] // 257
+            exact = (steps * 257 == colors[0]).all()
+            pixels = (steps.astype(np.uint8) if exact else colors[0])[pixels]
+            notes.append("The palette is gray, and was applied.")
     if len(image.levels) > 1:
         notes.append(f"The file has {len(image.levels)} resolutions; the full one was read.")
     dtype = pixels.dtype.newbyteorder("=")

@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 
 import equilabel
 from equilabel.options import describe
-from equilabel.storage.colors import COLORS
+from equilabel.segmentation.colors import COLORS
 from equilabel.widget.logic.axes import ROLES, Role, name_axes
 from equilabel.widget.logic.choices import GROUPS, TICKED
 from equilabel.widget.logic.sources import Source

@@ -41,7 +41,7 @@ class Choices(SegmentOptions):
     becomes gray. `properties` are those besides the label; None means the usual ones.
     """
 
-    color: str = "luminance"
+    color: str = "gray"
     channel: int = 0
     block_size: float | str = 51
 

@@ -107,7 +107,7 @@ def measure_source(
     properties: tuple[str, ...],
     report: Callable[[str], None],
     *,
-    color: str = "luminance",
+    color: str = "gray",
 ) -> Outcome:
     """Measure the objects of a labels layer, and the gray values of an image layer.
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from equilabel.array_types import Array, HostArray
 from equilabel.forecast import of_pixels
+from equilabel.segmentation.colors import gray
 from equilabel.storage import memory
-from equilabel.storage.colors import gray
 from equilabel.storage.memory import slabs
 from equilabel.storage.metadata import doubt
 from equilabel.widget.napari_types import Layer
@@ -116,7 +116,7 @@ class Source:
         return Arrangement(self.roles, self.shape)
 
     def read(
-        self, color: str = "luminance", report: Callable[[str], None] = lambda _: None
+        self, color: str = "gray", report: Callable[[str], None] = lambda _: None
     ) -> HostArray:
         """Read all pixels into memory, as gray values if they have colors.
 
