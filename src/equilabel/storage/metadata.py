@@ -168,8 +168,8 @@ NAMES = {
 class TiffImage:
     """An image that was read from a file."""
 
-    # C order, native byte order, values as stored: a palette of colors is not applied, white-is-zero
-    # is not inverted; one-bit images are bool, and float16 becomes float32
+    # C order, native byte order, values as stored: palettes of colors are not applied, and
+    # white-is-zero is not inverted; one-bit images are bool, and float16 becomes float32
     pixels: HostArray
     axes: str  # one letter of T, C, Z, Y, X for each axis of `pixels`, in this order, ending in YX
     spacing: dict[str, float]  # pixel size in `unit` of those of Z, Y and X that are known
