@@ -34,6 +34,7 @@ from .folder import (
     refuse_losses,
     settle,
 )
+from .groups import compare, no_groups, read_groups
 from .inputs import expanded, find, find_pairs, find_stacks, printable, refuse_clashes
 from .one import Job, examine
 from .options import RefusedError
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 
     from equilabel.storage.metadata import Header
 
+    from .groups import Groups
     from .inputs import Input
     from .options import Options
     from .records import Earlier, Facts, Provenance
@@ -80,13 +82,15 @@ def run(
     overwrite: bool = False,
     dry_run: bool = False,
     scheduler: str | None = None,
+    group: str | None = None,
 ) -> int:
     """Label many images, or measure labels, write the results to `out`, and return the exit code.
 
     The exit code is 0, 1 if an image failed, or 128 plus the number of the signal that interrupted
     the run. `words` are files, folders and patterns; if there are none, the images of `earlier` are
     used. `image` is the image, or the folder of images, in which labels are measured. `time_limit`
-    is in seconds for each image, and `scheduler` is the address of a Dask scheduler. Raises
+    is in seconds for each image, `scheduler` is the address of a Dask scheduler, and `group` is as
+    for `read_groups`. Raises
     RefusedError before anything is computed or written.
     """
     _check(jobs, time_limit, resume, overwrite)
@@ -104,12 +108,13 @@ def run(
         inputs, skipped = find(words, out, recursive=recursive)
     skipped = [*(earlier.notes if earlier else ()), *skipped]
     refuse_clashes(inputs, options.endings())
+    groups = read_groups(group, [printable(item.path) for item in inputs])
     if dry_run:
         _check_folder(out, inputs, options, resume=resume, overwrite=overwrite)
         return rehearse(inputs, out, options, jobs=jobs, resume=resume, skipped=skipped)
     with claimed(out) as place:
         made_with = _check_folder(out, inputs, options, resume=resume, overwrite=overwrite)
-        how: Any = {"place": place, "resume": resume, "scheduler": scheduler}
+        how: Any = {"place": place, "resume": resume, "scheduler": scheduler, "groups": groups}
         batch = Batch(inputs, out, options, made_with, skipped=skipped, **how)
         return batch.go(jobs, time_limit)
 
@@ -174,8 +179,9 @@ class Batch:
         resume: bool,
         skipped: Sequence[str] = (),
         scheduler: str | None = None,
+        groups: Groups = no_groups,
     ) -> None:
-        self.scheduler = scheduler
+        self.scheduler, self.groups = scheduler, groups
         self.inputs, self.options, self.provenance = inputs, options, made_with
         self.out, self.place, self.resume = out, place, resume
         self.skipped = skipped
@@ -340,11 +346,12 @@ class Batch:
         elif name == REPORT:
             names = [item.name for item in self.inputs]
             facts = self.facts(status)
-            write_report(self.place / name, facts, records, names, self.out, self.pictures)
+            tables = compare(records, self.groups)
+            write_report(self.place / name, facts, records, names, self.out, self.pictures, tables)
         elif name in OBJECTS:
             self.merge(self.place / name)
         else:
-            write_summary(self.place / name, records)
+            write_summary(self.place / name, records, self.groups)
         (self.place / name).replace(self.out / name)
         flush_folder(self.out)
 
@@ -352,7 +359,12 @@ class Batch:
         """Write the objects of all images into one table, in the order of the images."""
         ending = self.options.endings()["table"]
         parts = [
-            Part(record.file, lengths(record), self.out / f"{self.inputs[number].name}{ending}")
+            Part(
+                record.file,
+                lengths(record),
+                self.out / f"{self.inputs[number].name}{ending}",
+                self.groups(record.file),
+            )
             for number, record in sorted(self.records.items())
             if record.complete
         ]

@@ -168,6 +168,16 @@ class RunOptions:
         placeholder="ADDRESS",
         commands=("batch",),
     )
+    group: str | None = option(
+        None,
+        "name",
+        "Conditions of the images, from the end of their paths, such as '{drug}/{well}_*.tif', or "
+        "from a CSV file with a column file. They become columns of the tables of the run, and "
+        "report.html compares them.",
+        panel=TABLE,
+        placeholder="PATTERN",
+        commands=("batch", "measure"),
+    )
     time_limit: float | None = option(
         None,
         "number",

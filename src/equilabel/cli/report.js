@@ -1,7 +1,7 @@
 "use strict";
-const body = document.querySelector("tbody");
+const body = document.querySelector("#images tbody");
 const rows = [...body.rows];
-const heads = [...document.querySelectorAll("thead th")];
+const heads = [...document.querySelectorAll("#images thead th")];
 
 function value(row, column) {
   const cell = row.cells[column];

@@ -19,7 +19,7 @@ from equilabel.cli.results import BINS, add_sizes
 from equilabel.storage.files import open_regular, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from equilabel.cli.records import Facts, Record
 
@@ -213,7 +213,7 @@ def rows(
     yield f"<section>\n<h2>Images{f' in {escape(folder)}' if folder else ''}</h2>\n"
     yield '<p class="tools"><label>Show <input id="filter" '
     yield 'type="search" placeholder="part of a name, or a status"></label> '
-    yield '<span id="shown"></span></p>\n<div class="scroll"><table>\n<thead><tr>'
+    yield '<span id="shown"></span></p>\n<div class="scroll"><table id="images">\n<thead><tr>'
     for name in COLUMNS:
         kind = ' class="number"' if name in SORTED_BY_NUMBER else ""
         text = name if name in UNSORTED else f'<button type="button">{name}</button>'
@@ -329,18 +329,19 @@ def write_report(
     names: Sequence[str],
     out: Path,
     known: Mapping[str, str],
+    tables: Iterable[str] = (),
 ) -> None:
     """Write the report of a run.
 
     `facts` are those in run.json. `names` are the names of the results of each record below `out`,
     without endings, as they are on disk; thumbnails that are not in `known` (see `read_thumbnails`)
-    are made from the overlays in `out`.
+    are made from the overlays in `out`. `tables` are further parts of the page.
     """
     with (
         replacing(path) as unfinished,
         unfinished.open("w", encoding="utf-8", errors="backslashreplace") as file,
     ):
-        for part in _parts(facts, records, names, out, known):
+        for part in _parts(facts, records, names, out, known, tables):
             file.write(part)
 
 
@@ -350,6 +351,7 @@ def _parts(
     names: Sequence[str],
     out: Path,
     known: Mapping[str, str],
+    tables: Iterable[str],
 ) -> Iterator[str]:
     yield HEAD
     yield f"<title>{escape(out.resolve().name)}: {images(len(records))}</title>\n"
@@ -361,6 +363,7 @@ def _parts(
     yield from _counts(records)
     yield from failures(records)
     yield from notes(records)
+    yield from tables
     yield from _histograms(records)
     yield from rows(records, names, out, known)
     yield from _made_with(facts)

@@ -20,7 +20,7 @@ from .options import OME_ZARR
 from .records import describe_result
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -250,14 +250,20 @@ def _plain(value: Any) -> Any:
 # -------------------------------------------------------------- the summary of a run
 
 
-def write_summary(path: Path, records: list[Record]) -> None:
-    """Write a table with a row for each image, followed by one for each frame of a stack."""
+def write_summary(
+    path: Path, records: list[Record], groups: Callable[[str], dict[str, str]] = lambda _: {}
+) -> None:
+    """Write a table with a row for each image, followed by one for each frame of a stack.
+
+    `groups` returns the conditions of a file, which are columns after its name.
+    """
     names = dict.fromkeys(name for record in records for name in record.statistics)
     columns: dict[str, list[Any]] = {}
     for record in records:
         whole = {"objects": record.objects, **record.statistics}
+        own = groups(record.file)
         for row in (_row(record, whole, names), *_frame_rows(record, names)):
-            for name, value in row.items():
+            for name, value in {"file": record.file, **own, **row}.items():
                 columns.setdefault(name, []).append("" if value is None else value)
     write_table(path, columns)
 

@@ -284,6 +284,7 @@ class Part(NamedTuple):
     file: str  # the image, for the column "file"
     unit: str  # of lengths, for the column "unit"
     path: Path  # the table, written by `write_table`
+    more: Mapping[str, str] = NO_TYPES  # further columns, the same for all parts
 
 
 def merge_tables(path: Path | str, parts: Sequence[Part], *, unit_row: bool = False) -> None:
@@ -316,7 +317,8 @@ def merge_tables(path: Path | str, parts: Sequence[Part], *, unit_row: bool = Fa
 
 
 def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
-    units: dict[str, dict[str, None]] = {"file": {"": None}, "unit": {"": None}}
+    given = ("file", "unit", *(parts[0].more if parts else ()))
+    units: dict[str, dict[str, None]] = {name: {"": None} for name in given}
     for part in parts:
         with _rows_of(part.path, unit_row) as (names, words, _):
             for name, word in zip(names, words, strict=True):
@@ -326,9 +328,9 @@ def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
         writer.writerow(units)
         if unit_row:
             writer.writerow([" or ".join(filter(None, words)) for words in units.values()])
-        common = list(units)[2:]
+        common = list(units)[len(given) :]
         for part in parts:
-            own = [escaped(part.file), part.unit]
+            own = [escaped(part.file), part.unit, *map(escaped, part.more.values())]
             if _copied(part.path, common, own, unit_row, file):
                 continue
             with _rows_of(part.path, unit_row) as (names, _, rows):
@@ -383,7 +385,8 @@ def _merge_parquet(path: Path, parts: Sequence[Part]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    own = pa.schema([("file", pa.string()), ("unit", pa.string())])
+    given = ("file", "unit", *(parts[0].more if parts else ()))
+    own = pa.schema([(name, pa.string()) for name in given])
     schemas = []
     for part in parts:
         with os.fdopen(open_regular(part.path), "rb") as source:
@@ -407,7 +410,8 @@ def _fitted(table: Any, part: Part, schema: Any) -> Any:
     import pyarrow as pa
 
     columns = {name: table[name] for name in table.column_names}
-    columns |= {"file": [part.file] * len(table), "unit": [part.unit] * len(table)}
+    own = {"file": part.file, "unit": part.unit, **part.more}
+    columns |= {name: [value] * len(table) for name, value in own.items()}
     arrays = []
     for field in schema:
         column = columns.get(field.name, pa.nulls(len(table)))
