@@ -22,6 +22,7 @@ LEVELS = {
     "quantities": 1,
     "samples": 1,
     "devices": 1,
+    "colors": 2,
     "domains": 1,
     "runs": 2,
     "papers": 3,
@@ -153,7 +154,7 @@ def test_recipes_know_nothing_of_ours_but_their_contract():
 
 
 def test_the_command_line_sees_only_the_facade_quantities_storage_and_compiling():
-    rooms = ("", "quantities", "options", "storage", "descriptions", "forecast", "cli")
+    rooms = ("", "colors", "quantities", "options", "storage", "descriptions", "forecast", "cli")
     seen = seen_from("cli", *rooms)
     # Rows of images that do not fit into memory, tasks on a Dask cluster, labels as OME-Zarr.
     others = {
@@ -166,6 +167,7 @@ def test_the_command_line_sees_only_the_facade_quantities_storage_and_compiling(
 def test_the_plugin_sees_only_the_facade_and_rooms_without_kernels():
     rooms = (
         "",
+        "colors",
         "quantities",
         "options",
         "storage",

@@ -21,6 +21,7 @@ from .segmentation.filters import subtract_background as subtract_background
 from .segmentation.measure import measure as measure
 from .segmentation.polygons import Polygon as Polygon
 from .segmentation.polygons import outlines as outlines
+from .segmentation.regions import write_outlines as write_outlines
 from .segmentation.relations import Relation as Relation
 from .segmentation.relations import contacts as contacts
 from .segmentation.relations import neighbors as neighbors
@@ -34,6 +35,5 @@ from .segmentation.tracking import link_frames as link_frames
 from .segmentation.tracking import track_overlaps as track_overlaps
 from .simulation import PottsSimulation as PottsSimulation
 from .simulation import swendsen_wang as swendsen_wang
-from .storage.outlines import write_outlines as write_outlines
 
 __version__: str

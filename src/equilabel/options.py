@@ -139,7 +139,7 @@ class SegmentOptions:
         "split",
         "Part objects where they have a neck, before they are dropped by size and measured.",
         after=f"{DEPTH} A length in pixels (1.5) or with a unit (0.4um); if left out, 0.8 pixels, "
-        "in 3D 0.5.",
+        "in 3D 0.65. For round objects, such as nuclei, 0.5 separates more.",
         bytes_each=60,
     )
     min_size: Any = option(

@@ -98,6 +98,12 @@ def filtered(**given):
     return equilabel.filter_objects(found, {"area": (2, 5)})
 
 
+def written(**given):
+    """Write outlines to a file that is left alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        return equilabel.write_outlines(Path(folder, "a.geojson"), **given)
+
+
 def good(function, more=None, options=(), **given):
     """Return a function, the parameters that may be replaced, and a call that it answers."""
     names = [*inspect.signature(more or function).parameters, *given, *options]
@@ -128,7 +134,19 @@ CALLS = {
     "default_properties": good(
         equilabel.default_properties, rank=2, spacing=(1.0, 1.0), stacked=False
     ),
-    "filter_objects": good(equilabel.filter_objects, found=FOUND, ranges={"area": (2, None)}),
+    "filter_objects": good(
+        equilabel.filter_objects, found=FOUND, wanted={"area": (2, None)}
+    ),
+    "filter_objects, condition": good(
+        equilabel.filter_objects, found=LABELS, wanted="area > 2",
+        table=equilabel.measure(LABELS, properties=("label", "area")),
+    ),
+    "contacts": good(equilabel.contacts, labels=LABELS),
+    "neighbors": good(equilabel.neighbors, labels=LABELS),
+    "relate": good(equilabel.relate, children=LABELS, parents=LABELS),
+    "outlines": good(equilabel.outlines, labels=LABELS),
+    "write_outlines": good(written, labels=LABELS, tolerance=0.5, stacked=False),
+    "grow": good(equilabel.grow, labels=LABELS, distance=2),
     "Segmentation": good(filtered, labels=FOUND.labels, table=FOUND.table, num=FOUND.num),
     "devices": good(equilabel.devices),
     "label_graph": good(equilabel.label_graph, None, ("tile", "no"), graph=GRAPH),
@@ -186,7 +204,10 @@ CALLS = {
     "samples.spiral": good(samples.spiral, size=9),
     "samples.hilbert": good(samples.hilbert, order=2),
 }  # fmt: skip
-PASSIVE = {"METHODS", "PROPERTIES", "DeviceMemoryError", "DeviceUnavailableError", "Report"}
+PASSIVE = {
+    *("METHODS", "PROPERTIES", "DeviceMemoryError", "DeviceUnavailableError"),
+    *("Polygon", "Relation", "Report"),
+}
 
 # ------------------------------------------------------------------ what is passed
 

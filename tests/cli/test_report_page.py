@@ -220,11 +220,12 @@ def test_a_dry_run_foretells_which_labels_cannot_be_measured(here, capsys):
 
 def test_a_dry_run_tells_that_an_image_has_no_such_channel(here, capsys):
     color = np.zeros((24, 32, 3), np.uint8)
+    color[..., 1] = 7
     tiff("in/color.tif", color, photometric="rgb")
     tiff("in/gray.tif")
     assert main(["batch", "in", "--out", "out", "--dry-run"]) == 1
     said = capsys.readouterr().out
-    assert "color.tif: would fail: --channel must be one of 0 'red', 1 'green', 2 'blue'" in said
+    assert "color.tif: would fail: --channel must be given for an image in colors" in said
     assert "2 images: 1 would be labeled, 1 would fail" in said
     assert main(["batch", "in", "--out", "out", "--dry-run", "--channel", "green"]) == 1
     assert "gray.tif: would fail: --channel must be 0" in capsys.readouterr().out

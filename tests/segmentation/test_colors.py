@@ -11,7 +11,7 @@ from skimage.color import rgb2hed
 from batches import tiff
 from equilabel import samples, segment
 from equilabel.cli import main
-from equilabel.segmentation.colors import COLORS, STAINS, gray
+from equilabel.colors import COLORS, STAINS, gray
 from equilabel.storage.images import read_image
 
 NUCLEI = (samples.nuclei_2d((64, 80)) // 20).clip(0, 220).astype(np.uint8)

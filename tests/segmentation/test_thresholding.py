@@ -568,7 +568,7 @@ IMAGE = two_classes()
     [
         ({"threshold": "ostu"}, ValueError, r"got 'ostu'. Did you mean 'otsu'\?"),
         ({"threshold": "Triangel"}, ValueError, r"Did you mean 'triangle'\?"),
-        ({"threshold": "fuzzy"}, ValueError, "'local']; got 'fuzzy'. Pass 'otsu'"),
+        ({"threshold": "fuzzy"}, ValueError, "'per_object']; got 'fuzzy'. Pass 'otsu'"),
         ({"threshold": NAN}, ValueError, "threshold must be a number other than NaN; got nan"),
         ({"threshold": (1, NAN)}, ValueError, "threshold must be a number other than NaN; got nan"),
         ({"threshold": (5, 3)}, ValueError, r"low <= high; got \(5, 3\). Swap them"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from equilabel.segmentation.colors import gray
+from equilabel.colors import gray
 from equilabel.storage.memory import slabs
 from equilabel.widget.logic.choices import Choices
 from equilabel.widget.logic.planes import Plane

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from equilabel.segmentation.colors import COLORS
+from equilabel.colors import COLORS
 from equilabel.storage.metadata import doubt
 from equilabel.storage.ome_zarr import find_image, is_zarr
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equilabel import label, measure
+from equilabel.colors import pick
 from equilabel.descriptions import describe_labels, describe_values
-from equilabel.segmentation.checks import take_channel
 from equilabel.storage.errors import is_shortage
 from equilabel.storage.files import passing_names
 
@@ -209,7 +209,7 @@ def _label(
         channel=channel,
         progress=report,
     )
-    shown, _ = take_channel(image.pixels, channel_axis, channel)
+    shown = pick(image.pixels, channel_axis, channel)
     measured = known.measured
     job.place.mkdir()  # fails if the run has ended and its folder is gone
     notes = notes_on_spacing(measured, spacing, unit, options)
@@ -255,7 +255,7 @@ def measure_one(
         sides = [spacing.get(axis, 1.0) for axis in "YX"]
         write_overlay(paths["overlay"], shown, numbers, spacing=sides)
     if "outlines" in paths:
-        from equilabel.storage.outlines import write_outlines
+        from equilabel import write_outlines
 
         write_outlines(paths["outlines"], numbers, table, stacked=stacked)
     outputs = {kind: describe_result(path, record.name) for kind, path in paths.items()}

@@ -193,7 +193,7 @@ def write_results(
         sides = [made.spacing.get(axis, 1.0) for axis in "YX"]
         write_overlay(paths["overlay"], made.shown, made.labels, spacing=sides)
     if "outlines" in paths:
-        from equilabel.storage.outlines import write_outlines
+        from equilabel import write_outlines
 
         write_outlines(paths["outlines"], made.labels, result.table, stacked=made.stacked)
     outputs = {kind: describe_result(path, record.name) for kind, path in paths.items()}

@@ -112,8 +112,7 @@ def segment(
         filling holes, closing and opening, hysteresis, and thresholds by place or by object.
     split : bool, float or str
         Whether to split objects that touch, as `split_touching` does; or its tolerance, in pixels
-        or as a length with a unit. True means 0.8 pixels, in 3D 0.5; False and 0 mean no
-        splitting.
+        or as a length with a unit. True means its default; False and 0 mean no splitting.
     min_size, max_size : int or str
         Smallest and largest size of an object; other objects are dropped. A number of pixels, or an
         area (in 3D a volume) with a unit: "5um2", "1um3".
@@ -187,8 +186,7 @@ def segment(
     sizes = check_sizes(min_size, max_size, rank, **scale)
     radii = radii_in_pixels(pixels.ndim, background, closing, opening, stacked=stacked, **scale)
     wanted = default_properties(rank, distances, stacked) if properties is None else properties
-    names = list(check_names("properties", wanted))
-    names += [] if keep is None else properties_for(keep, names)
+    names = properties_for(keep, check_names("properties", wanted))
     report = check_callable("progress", progress) or _ignore
     where, home = resolve(device, source), resolve("auto", source)
     with using(home if where == "cpu" else where):
@@ -220,9 +218,7 @@ def segment(
         report("measure")
         labels = made.labels
         table: Any = make_table(request.columns(made.counts, labels), names)
-        count = int(made.count)
-        if keep is not None:
-            table, count = keep_objects(table, labels, keep)
+        table, count = keep_objects(table, labels, int(made.count), keep)
         if track:
             table = with_tracks(table, names, labels)
         labels = place(labels, home)

@@ -10,9 +10,9 @@ import numpy as np
 
 from equilabel import arguments
 from equilabel.arguments import check_choice, check_whole, is_sequence, shown
+from equilabel.colors import check_color, gray
 from equilabel.quantities import WIDEST, length_in_pixels, odd, parse, size_in_pixels
 
-from .colors import check_color, gray
 from .filters import per_axis, widths_in_pixels
 from .thresholds import THRESHOLDS
 

@@ -13,6 +13,7 @@ from equilabel.labeling.problem import check_connectivity
 from equilabel.measuring import check_spacing, regionprops_table
 from equilabel.measuring.checks import check_labels, check_periodic
 
+from .selection import check_table
 from .tracking import count_pairs
 
 if TYPE_CHECKING:
@@ -79,8 +80,8 @@ def contacts(
     steps = half(offsets(rank, check_connectivity(connectivity, rank)))
     faces = np.where(np.abs(steps).sum(axis=1) == 1, distances.prod() / (abs(steps) @ distances), 0)
     tables = []
-    for frame in range(len(numbers)) if stacked else (None,):
-        image = numbers if frame is None else numbers[frame]
+    for frame in _frames(numbers, stacked):
+        image = _image(numbers, frame)
         one, other, step, pairs = _list_pairs(image, steps, around)
         pair, which = np.unique(np.stack([one, other]), axis=1, return_inverse=True)
         which, size = which.reshape(-1), pair.shape[1]
@@ -108,6 +109,18 @@ def _checked(labels: Any, name: str, stacked: Any, most: int = 6) -> tuple[Array
         message = f"{name} must not be negative; got {least}. Number objects from 1."
         raise ValueError(message)
     return numbers, stacked, rank
+
+
+def _frames(numbers: Array, stacked: bool) -> Sequence[int | None]:
+    """List the frames of a stack, of an empty one a first frame, so that tables have columns."""
+    return range(max(1, len(numbers))) if stacked else (None,)
+
+
+def _image(numbers: Array, frame: int | None) -> Array:
+    """Return a frame of a stack, without pixels if there are no frames."""
+    if frame is None:
+        return numbers
+    return numbers[frame] if len(numbers) else numbers.reshape((*numbers.shape[1:-1], 0))
 
 
 def _list_pairs(
@@ -216,8 +229,8 @@ def neighbors(
     numbers, stacked, rank = _checked(labels, "labels", stacked, most=3)
     distances = check_spacing(spacing, rank)
     tables = []
-    for frame in range(len(numbers)) if stacked else (None,):
-        image = numbers if frame is None else numbers[frame]
+    for frame in _frames(numbers, stacked):
+        image = _image(numbers, frame)
         touching = contacts(image, spacing=distances, connectivity=connectivity)
         table = _neighbors_of(fetch(image), touching, distances)
         tables.append(pd.DataFrame(table if frame is None else {"frame": frame, **table}))
@@ -254,6 +267,7 @@ def _neighbors_of(
     between, which = np.full(len(own), np.nan), np.zeros(len(own), np.int64)
     if len(own) > 1:
         known, order = KDTree(places).query(places, k=2)
+        order = np.minimum(order, len(own) - 1)  # too far away to be found
         itself = order[:, 0] == np.arange(len(own))  # not of two objects of one centroid
         between = np.where(itself, known[:, 1], known[:, 0])
         which = own[np.where(itself, order[:, 1], order[:, 0])]
@@ -344,8 +358,8 @@ def relate(
     if is_on_cuda(small) != is_on_cuda(large):
         small, large = fetch(small), fetch(large)
     found = []
-    for frame in range(len(small)) if stacked else (None,):
-        one, other = (small, large) if frame is None else (small[frame], large[frame])
+    for frame in _frames(small, stacked):
+        one, other = _image(small, frame), _image(large, frame)
         tables = _relate_one(one, other, distances)
         for made in tables:
             if frame is not None:
@@ -363,7 +377,7 @@ def _relate_one(
 
     from .cpu.contacts import find_borders
 
-    names, rank = ("label", "area", "centroid"), children.ndim
+    names, rank = ("label", "num_pixels", "centroid"), children.ndim
     small, large = (
         pd.DataFrame(regionprops_table(image, properties=names, spacing=spacing, columns="host"))
         for image in (children, parents)
@@ -387,7 +401,7 @@ def _relate_one(
     squares = np.full(int(inside.sum()), np.inf)
     find_borders(volume, points[inside], np.array([1.0] * (3 - rank) + list(spacing)), squares)
     border[rows[inside]] = np.where(np.isfinite(squares), np.sqrt(squares), np.nan)
-    size = small.area.to_numpy() / np.prod(spacing)
+    size = small.num_pixels.to_numpy()
     below = pd.DataFrame(
         {
             "label": small.label,
@@ -406,6 +420,7 @@ def _relate_one(
 def _with_means(below: pd.DataFrame, above: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Add the means of the measurements of children to the table of their parents."""
     keys = [name for name in ("frame", "label") if name in below]
+    check_table(table)
     missing = [name for name in keys if name not in table]
     if missing:
         message = f"table must have the columns {', '.join(keys)}; got none of {missing[0]!r}."

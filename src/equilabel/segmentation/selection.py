@@ -156,7 +156,7 @@ def filter_objects(
             "measure(labels)."
         )
         raise TypeError(message)
-    labels, owners = _labels_and_owners(found, table)
+    labels, owners = _labels_and_owners(found, check_table(table))
     kept = meets(table, wanted)
     numbers = np.zeros(len(owners) + 1, labels.dtype)
     order = np.argsort(owners, kind="stable")
@@ -170,6 +170,15 @@ def filter_objects(
     return labels, _renumbered(table, kept)
 
 
+def check_table(table: Any) -> pd.DataFrame:
+    """Return a table, or raise TypeError."""
+    if isinstance(table, type) or not (hasattr(table, "select_dtypes") and hasattr(table, "eval")):
+        message = f"table must be a DataFrame, as measure returns it; got {shown(table)}."
+        raise TypeError(message)
+    found: pd.DataFrame = table
+    return found
+
+
 def meets(
     table: pd.DataFrame, wanted: str | Mapping[str, tuple[float | None, float | None]]
 ) -> NDArray[np.bool_]:
@@ -180,7 +189,7 @@ def meets(
             found: Any = table.eval(wanted, engine="python")
         rows = np.asarray(found)
         if rows.shape != (len(table),) or rows.dtype != np.bool_:
-            message = f"condition must compare columns, as in 'area > 20'; got {wanted!r}."
+            message = f"condition must compare columns, as in 'area > 20'; got {shown(wanted)}."
             raise ValueError(message)
         return rows
     kept = np.ones(len(table), np.bool_)
@@ -218,7 +227,7 @@ def columns_in(name: str, condition: Any) -> list[str]:
     found = [node.id for node in nodes if isinstance(node, ast.Name)]
     if not found or not all(isinstance(node, ALLOWED) for node in nodes):
         message = (
-            f"{name} must compare columns with numbers; got {text!r}. Try "
+            f"{name} must compare columns with numbers; got {shown(text)}. Try "
             "'area > 20 and circularity > 0.8'."
         )
         raise ValueError(message)
@@ -232,7 +241,7 @@ def refuse_columns(name: str, columns: Collection[str], known: Collection[str]) 
         if each not in known:
             near = get_close_matches(each, known, n=1, cutoff=0.5)
             remedy = f"Did you mean {near[0]!r}?" if near else f"Pass one of {', '.join(known)}."
-            message = f"{name} must be on columns of the table; got {each!r}. {remedy}"
+            message = f"{name} must be on columns of the table; got {shown(each)}. {remedy}"
             raise ValueError(message)
 
 
@@ -286,7 +295,7 @@ def _labels_of(found: Any) -> Array:
         message = f"found must hold labels in an array; got {shown(str(held))}. Open it with Zarr."
         raise TypeError(message)
     labels = held.copy() if is_on_cuda(held) else np.array(as_host_array("labels", held))
-    rows, num = len(found.table), check_whole("num", found.num, 0)
+    rows, num = len(check_table(found.table)), check_whole("num", found.num, 0)
     if labels.dtype.kind not in "iu" or not labels.ndim:
         message = f"labels must be an array of integers; got {labels.dtype} of {labels.ndim} axes."
         raise TypeError(message)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # ---- Objects of an image
 
-FLAT, SOLID = 0.8, 0.5  # pixels, in 2D and 3D: smaller ones cut rings; docs/guide.md has figures
+FLAT, SOLID = 0.8, 0.65  # pixels, in 2D and 3D: smaller ones cut rings; docs/guide.md has figures
 FLATTEST = 1e9  # largest ratio of spacings that is distinguished
 
 
@@ -70,7 +70,9 @@ def split_touching(
         Gray values, with `markers`: objects are split along dark lines instead of at necks.
     tolerance : float or str, optional
         Smallest difference of the two radii, in pixels or with a unit: 1.5, "1.5px", "0.4um". With
-        a smaller tolerance, more objects are split. Default 0.8 pixels, with three axes 0.5.
+        a smaller tolerance, more objects are split. Default 0.8 pixels, with three axes 0.65; more
+        if the axes differ, by the root mean square of their spacing. For round objects, such as
+        nuclei, 0.5 finds more of those that touch.
     spacing : float or sequence of float, optional
         Distance between neighboring pixels along each spatial axis, in any unit. Default 1. If the
         axes differ, a `tolerance` in pixels refers to the smallest spacing.
@@ -122,7 +124,7 @@ def split_touching(
         parts = split_at_markers(objects, markers, image, **around)
         numbers = label(parts, connectivity=connectivity, stacked=stacked, device="cpu")
         return place_like(source, numbers)
-    wanted = usual_tolerance(rank) if tolerance is None else tolerance
+    wanted = usual_tolerance(given or (1.0,) * rank) if tolerance is None else tolerance
     depth = tolerance_in_pixels("tolerance", wanted, given, unit)
     request = make_request(shape_properties(rank), None, shape, spacing, stacked=stacked)
     labels, _, _, counts, *_ = solve(problem, request, counted=True)
@@ -133,9 +135,16 @@ def split_touching(
     return answer
 
 
-def usual_tolerance(rank: int) -> float:
-    """Return the tolerance, in pixels, for a number of spatial axes."""
-    return FLAT if rank < 3 else SOLID
+def usual_tolerance(spacing: Sequence[float]) -> float:
+    """Return the tolerance, in pixels along the axis of the smallest spacing.
+
+    >>> usual_tolerance((1, 1)), usual_tolerance((2, 2, 2)), round(usual_tolerance((2, 1, 1)), 3)
+    (0.8, 0.65, 0.919)
+    """
+    with np.errstate(over="ignore"):
+        sides = np.asarray(spacing) / min(spacing)
+    base = FLAT if len(sides) < 3 else SOLID
+    return base * float(np.sqrt(np.mean(np.minimum(sides, FLATTEST) ** 2)))
 
 
 def tolerance_in_pixels(

@@ -44,7 +44,8 @@ def depth_of(split: bool | Length, rank: int, **scale: Any) -> float | None:
     if split is False or split is None:
         return None
     known: Any = {"spacing": None, "unit": None, **scale}
-    wanted = usual_tolerance(rank) if split is True else split
+    usual = usual_tolerance(known["spacing"] or (1.0,) * rank)
+    wanted = usual if split is True else split
     return tolerance_in_pixels("split", wanted, **known) or None
 
 
@@ -224,17 +225,21 @@ def drop(
     return found if kept is None else found._replace(counts=found.counts.select(kept))
 
 
-def properties_for(condition: str, names: Collection[str]) -> list[str]:
-    """List the properties besides `names` that a condition needs; raise ValueError for others."""
+def properties_for(condition: str | None, names: Collection[str]) -> list[str]:
+    """List the properties to measure: `names`, and what a condition needs; raise ValueError."""
+    if condition is None:
+        return list(names)
     wanted = [column.split("-")[0] for column in columns_in("keep", condition)]
     refuse_columns("keep", wanted, list(PROPERTIES))
-    return [name for name in dict.fromkeys(wanted) if name not in names]
+    return list(dict.fromkeys([*names, *wanted]))
 
 
 def keep_objects(
-    table: dict[str, HostArray], labels: Array, condition: str
+    table: dict[str, HostArray], labels: Array, count: int, condition: str | None
 ) -> tuple[dict[str, HostArray], int]:
     """Drop objects that do not meet a condition, in place; return the table and their number."""
+    if condition is None:
+        return table, count
     import pandas as pd
 
     kept = meets(pd.DataFrame(table), condition)

@@ -269,7 +269,8 @@ def _decoded(image: Array, indices: bool) -> tuple[HostArray, str, tuple[str, ..
         notes.append("White is 0 in this file; values are used as stored.")
     if image.keyframe.photometric == 3:
         colors = np.asarray(image.keyframe.colormap)
-        if indices or not (colors == colors[0]).all() or pixels.max(initial=0) >= colors.shape[1]:
+        grays = colors.ndim == 2 and (colors == colors[0]).all()
+        if indices or not grays or pixels.max(initial=0) >= colors.shape[1]:
             notes.append("The palette is not applied; values are indices of colors.")
         else:
             steps = colors[0] // 257

@@ -9,8 +9,8 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 
 import equilabel
+from equilabel.colors import COLORS
 from equilabel.options import describe
-from equilabel.segmentation.colors import COLORS
 from equilabel.widget.logic.axes import ROLES, Role, name_axes
 from equilabel.widget.logic.choices import GROUPS, TICKED
 from equilabel.widget.logic.sources import Source

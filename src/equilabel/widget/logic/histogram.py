@@ -7,7 +7,7 @@ import numpy as np
 
 import equilabel
 from equilabel.array_types import HostArray
-from equilabel.segmentation.colors import gray
+from equilabel.colors import gray
 
 from .choices import Choices
 from .planes import Plane

@@ -13,9 +13,9 @@ from typing import Any
 
 import equilabel
 from equilabel.chunked.viewing import OtherRunError, as_dask, blocks_within, open_levels
+from equilabel.colors import gray
 from equilabel.forecast import of_elements
 from equilabel.quantities import without_blur_warnings
-from equilabel.segmentation.colors import gray
 from equilabel.storage import memory
 from equilabel.storage.ome_zarr import is_zarr
 

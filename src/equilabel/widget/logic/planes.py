@@ -7,8 +7,8 @@ import numpy as np
 
 import equilabel
 from equilabel.array_types import HostArray
+from equilabel.colors import gray
 from equilabel.quantities import size_in_pixels
-from equilabel.segmentation.colors import gray
 
 from .choices import Choices
 from .sources import Source

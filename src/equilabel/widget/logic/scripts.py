@@ -27,7 +27,7 @@ def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> s
         imports += "; import dask.array"
         image = f"dask.array.asarray({image})"
     if source.rgb:
-        imports += "; from equilabel.segmentation.colors import gray"
+        imports += "; from equilabel.colors import gray"
         image = f"gray({image}, {choices.color!r})"
     arrangement = source.arrangement
     order, times = arrangement.order, len(arrangement.times)

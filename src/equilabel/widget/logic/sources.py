@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from equilabel.array_types import Array, HostArray
+from equilabel.colors import gray
 from equilabel.forecast import of_pixels
-from equilabel.segmentation.colors import gray
 from equilabel.storage import memory
 from equilabel.storage.memory import slabs
 from equilabel.storage.metadata import doubt

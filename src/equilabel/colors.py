@@ -43,6 +43,19 @@ def gray(pixels: Array, color: str) -> Array:
     return np.maximum(stain, np.float32(0))
 
 
+def pick(pixels: Array, axis: int | None, channel: int | str | None) -> Array:
+    """Return a channel of an image, by its index or as a color; the image itself without an axis.
+
+    >>> pick(np.array([[[10, 20, 30]]]), -1, 1)
+    array([[20]])
+    """
+    if axis is None:
+        return pixels
+    if isinstance(channel, str):
+        return gray(np.moveaxis(pixels, axis, -1), channel)
+    return pixels.take(channel or 0, axis)
+
+
 def check_color(name: str, color: str, count: int) -> str:
     """Return a color by which an image of so many channels becomes gray, or raise ValueError."""
     found = check_choice(

@@ -11,9 +11,10 @@ import numpy as np
 from equilabel.arguments import check_flag, check_number, shown
 from equilabel.devices import fetch
 from equilabel.measuring.checks import check_labels
-from equilabel.segmentation.polygons import outlines
+from equilabel.storage.files import replacing
 
-from .files import replacing
+from .polygons import outlines
+from .selection import check_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from equilabel.segmentation.polygons import Polygon
+    from .polygons import Polygon
 
 GEOJSON, ROI = (".geojson", ".json"), ".zip"
 
@@ -101,6 +102,7 @@ def _measurements(table: pd.DataFrame | None, stacked: bool) -> dict[tuple[int, 
     """Map frame (0 without frames) and label of objects to their columns of finite numbers."""
     if table is None:
         return {}
+    check_table(table)
     missing = [name for name in ("label", "frame")[: 1 + stacked] if name not in table]
     if missing:
         message = f"table must have a column {missing[0]!r}; got {', '.join(map(str, table))}."
