@@ -468,6 +468,29 @@ def options() -> str:
     return "\n\n".join(f"{panel}:\n\n{table(head, rows)}" for panel, rows in found.items())
 
 
+def recipes() -> str:
+    """Tabulate how many nuclei recipes for a first try find."""
+    rows = load("recipes")["rows"]
+    sets, ways = (list(dict.fromkeys(row[key] for row in rows)) for key in ("set", "way"))
+    known = {(row["set"], row["way"]): row for row in rows}
+    head = ["threshold"]
+    for name in sets:
+        first = known[name, ways[0]]
+        head += [f"{name}, {first['nuclei']} nuclei", "0.7"]
+    cells = [
+        [f"`{way}`" if way != "scikit-image" else "scikit-image's example"]
+        + [f"{known[name, way][share]:.3f}" for name in sets for share in ("0.5", "0.7")]
+        for way in ways
+    ]
+    text = (
+        "*Annotated* are 41 images of BBBC038v1 (Data Science Bowl 2018) with corrected "
+        "annotations; the others are samples, whose nuclei are known. scikit-image's example is "
+        "Otsu's threshold, and a watershed from the peaks of the smoothed distance. "
+        "`benchmarks/recipes.py` counts."
+    )
+    return f"{table(head, cells)}\n\n{text}"
+
+
 STEPS = ("binarize", "fill", "label", "split", "drop", "measure")
 
 
@@ -513,6 +536,7 @@ def pipeline_cuda() -> str:
 
 
 TABLES = {
+    "guide.md": {recipes: "recipes"},
     "batch.md": {options: ""},
     "performance.md": {pipeline_cpu: "pipeline_cpu", pipeline_cuda: "pipeline_cuda"},
     "lab-notes/cpu-labels.md": {label_cpu: "label_cpu", cores_cpu: "cores_cpu"},

@@ -55,13 +55,8 @@ def test_conditions_are_columns_of_the_tables(here, ending):
 
 def test_conditions_from_a_table(here):
     fill(here)
-    table = pd.DataFrame(
-        {
-            "dose": [0, 0, 5, 5],
-            "file": ["none_W0.tif", "x/none_W1.tif", "high_W0.tif", "high_W1.tif"],
-        }
-    )
-    table.to_csv("plan.csv", index=False)
+    files = ["none_W0.tif", "x/none_W1.tif", "high_W0.tif", "high_W1.tif"]
+    pd.DataFrame({"dose": [0, 0, 5, 5], "file": files}).to_csv("plan.csv", index=False)
     assert main(["batch", "in", "--out", "out", "--group", "plan.csv"]) == 0
     assert pd.read_csv("out/summary.csv").dose.tolist() == [5, 5, 0, 0]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from equilabel import filter_objects, measure, samples, segment
+from equilabel import filter_objects, measure, regionprops_table, samples, segment
 from equilabel.samples import movie, nuclei_2d
 
 
@@ -128,3 +128,14 @@ def test_segment_of_a_movie_tracks_what_is_kept():
     assert (found.table.area > 100).all()
     assert found.table.label.tolist() == np.unique(found.labels)[1:].tolist()
     assert found.table.track.max() <= found.num
+
+
+def test_a_table_of_regionprops_table_serves():
+    table = regionprops_table(LABELS, properties=("label", "area"))
+    labels, left = filter_objects(LABELS, "area > 1", table)
+    assert_array_equal(labels > 0, np.isin(LABELS, [4, 9]))
+    assert left.label_before.tolist() == [4, 9]
+    with pytest.raises(ValueError, match="table must have columns of one length"):
+        filter_objects(LABELS, "area > 1", {**table, "area": np.ones(2)})
+    with pytest.raises(TypeError, match="table must be a DataFrame"):
+        filter_objects(LABELS, "area > 1", {"label": [1, 2]})

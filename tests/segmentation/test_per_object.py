@@ -5,18 +5,35 @@ import pytest
 from numpy.testing import assert_array_equal
 from skimage.filters import threshold_li
 
-from equilabel import binarize, samples, segment, split_touching
+from equilabel import binarize, label, samples, segment, split_touching
 
 
 def expected(gray, *, stacked=False, spacing=None):
-    """Return the foreground of integers, as the docs define it."""
-    level = threshold_li(gray)
-    background = np.sort(gray[gray <= level])[(np.count_nonzero(gray <= level) - 1) // 2]
-    labels = split_touching(gray > level, tolerance=0.5, stacked=stacked, spacing=spacing)
+    """Return the foreground of integers, as the docs define it, one object after the other."""
+    how = {"tolerance": 0.5, "stacked": stacked, "spacing": spacing}
+    level = int(threshold_li(gray))
+    below = np.sort(gray[gray <= level])
+    background = below[(len(below) - 1) // 2]
+    apart = np.sort(np.abs(below - background))
+    noise = 1.4826 * apart[(len(apart) - 1) // 2]
+    low = min(background + max((level - background) / 2, 4 * noise), level)
+    labels = split_touching(gray > level, **how)
+    sizes = np.sort(np.bincount(labels.ravel())[1:])
+    usual = sizes[np.searchsorted(np.cumsum(sizes), sizes.sum() / 2)]
+    components = label(gray > np.floor(low), stacked=stacked)
+    dim = np.zeros(gray.shape, bool)
+    for number in range(1, components.max() + 1):
+        own = components == number
+        dim |= own & ((gray[own] > level).mean() < 0.8)
+    parts = split_touching(dim, **how)
+    for number in range(1, parts.max() + 1):
+        own = parts == number
+        if (gray[own] > level).mean() < 0.7 and usual / 3 <= own.sum() <= usual * 3:
+            labels[own] = 10**6 + number
     mask = np.zeros(gray.shape, bool)
-    for number in range(1, labels.max() + 1):
+    for number in np.unique(labels)[1:]:
         own = labels == number
-        mask |= own & (gray > background + 2 / 3 * (gray[own].mean() - background))
+        mask |= own & (gray > background + np.floor(2 / 3 * (gray[own].mean() - background)))
     return mask
 
 

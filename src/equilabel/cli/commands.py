@@ -42,7 +42,7 @@ def about(
     table with a row for each object; and a picture of the image with its objects outlined.
 
     ```
-    equilabel segment cells.tif
+    equilabel segment cells.tif --threshold per_object --sigma 1 --fill-holes --split 0.5 --min-size 30
     equilabel batch images --out results
     equilabel relate spots_labels.tif --to cells_labels.tif
     equilabel devices
@@ -82,7 +82,7 @@ def batch(
     For example:
 
     ```
-    equilabel batch images --out results
+    equilabel batch images --out results --threshold per_object --sigma 1 --fill-holes --split 0.5
     equilabel batch images --out results --sigma 0.3um --min-size 20 --fill-holes --split
     equilabel batch "plate?/*.tif" --out results --threshold 120 --no-overlay
     equilabel batch plates --recursive --jobs 4 --channel DAPI --out results
@@ -139,10 +139,10 @@ def segment(
     of the OME-Zarr, it is itself the Zarr of labels, with the table and the record in it. After
     Ctrl-C, or whatever ended the run, --resume goes on with what is done.
 
-    For example:
+    For a first try of nuclei, or of other round objects, and then for example:
 
     ```
-    equilabel segment cells.tif
+    equilabel segment cells.tif --threshold per_object --sigma 1 --fill-holes --split 0.5 --min-size 30
     equilabel segment cells.tif --threshold triangle --fill-holes --out results --overwrite
     equilabel segment cells.tif --from results/run.json --min-size 30
     equilabel segment scan.ome.zarr --channel 0 --min-size 5um3 --out scan.ome.zarr/labels/nuclei

@@ -320,9 +320,11 @@ def binarize(
 
     Notes
     -----
-    "per_object" searches objects above Li's threshold, and splits them at their necks with a
-    tolerance of 0.5 pixels. The background is the median of the pixels up to Li's threshold. Gray
-    values that span more than 65,536 are rounded to so many levels.
+    "per_object" searches objects above Li's threshold, split at their necks with a tolerance of 0.5
+    pixels; and dim ones, above a level halfway between it and the background (at least 4 standard
+    deviations of the background above it) that have a third to three times the usual size and are
+    mostly below Li's threshold. The background is the median of the pixels up to this threshold.
+    Gray values that span more than 65,536 are rounded to so many levels.
 
     Other thresholds equal those of ``skimage.filters.threshold_*`` to the last bit. Some cases that
     scikit-image does not handle are defined here. NaN and infinities are left out of the histogram;

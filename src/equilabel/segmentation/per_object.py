@@ -6,11 +6,13 @@ All of it is computed in 65,536 gray values: sums are exact, and every device fi
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.devices import fetch, is_on_cuda, library, threads
+from equilabel.devices import fetch, is_on_cuda, library, resolve, threads
+from equilabel.labeling import label
 from equilabel.measuring import count_labels, make_request
 
 from .filters import extremes
@@ -20,11 +22,16 @@ from .thresholds import count_integers, li
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from equilabel.array_types import Array
+    from equilabel.array_types import Array, HostArray
 
 SHARE = 2 / 3  # of the way from the background to the mean of an object
 NECK = 0.5  # pixels: the tolerance at which objects are split before their means are taken
 TOP = 2**16 - 1  # largest gray value
+# Dim objects: their level is halfway from the background to Li's, and so many standard deviations
+# of the background above it; of a part and of its component at most so much is above Li's level;
+# and their size is that of other objects, up to a factor.
+HALFWAY, NOISE, BRIGHT, MIXED, ALIKE = 0.5, 4.0, 0.7, 0.8, 3.0
+DEVIATION = 1.4826  # standard deviation of normal noise, by its median absolute deviation
 
 
 def threshold_objects(
@@ -37,39 +44,117 @@ def threshold_objects(
 ) -> tuple[Array, float]:
     """Return the foreground, and the level above which objects are searched.
 
-    Objects are the components above Li's level, split at their necks. Of each, the pixels are
-    foreground that are above ``background + SHARE * (mean - background)``: its own mean, and the
-    median of all pixels up to Li's level. `span` is what `extremes` returns, if it is known.
+    Objects are the components above Li's level, split at their necks, and dim ones of the same size
+    above a lower level. Of each, the pixels are foreground that are above ``background + SHARE *
+    (mean - background)``: its own mean, and the median of all pixels up to Li's level. `span` is
+    what `extremes` returns, if it is known.
     """
     xp = library(pixels)
     if pixels.dtype == np.bool_:
         return pixels ^ dark, 0.5
-    nothing = xp.zeros(pixels.shape, np.bool_)
+    mask = xp.zeros(pixels.shape, np.bool_)
     if pixels.size == 0:
-        return nothing, math.nan
+        return mask, math.nan
     lowest, highest, _ = span or extremes(pixels)
     if not lowest < highest:
-        return nothing, float(lowest) if lowest == highest else math.nan
+        return mask, float(lowest) if lowest == highest else math.nan
     scale = Scale.between(lowest, highest, dark)
     gray = xp.empty(pixels.shape, np.uint16)
     each_piece(scale.convert, pixels, gray)
-    counts, first, _ = count_integers(gray)
-    level = min(first + math.floor(li(counts, np.arange(len(counts)))), TOP - 1)
-    up_to = np.cumsum(counts[: max(level - first, 0) + 1])
-    background = first + int(np.searchsorted(up_to, up_to[-1] / 2))
-    mask = nothing
-    each_piece(lambda some, out: np.greater(some, np.uint16(level), out=out), gray, mask)
-    labels = split_touching(mask, tolerance=NECK, spacing=spacing, stacked=stacked)
-    request = make_request(("intensity_mean",), gray, gray.shape, None, stacked=stacked)
-    found = request.columns(count_labels(labels, request.values, request.plan), labels)
-    means = fetch(found["intensity_mean"]["intensity_mean"])
-    levels = xp.asarray(np.append(TOP, background + SHARE * (means - background)).astype(np.uint16))
+    levels = Levels.of(gray)
+    each_piece(partial(_above, level=levels.li), gray, mask)
+    how: Any = {"spacing": spacing, "stacked": stacked}
+    objects = split_touching(mask, tolerance=NECK, **how)
+    objects = _with_dim_ones(objects, gray, mask, levels, how)
+    numbers, _, means = _measured(objects, gray, stacked)
+    own = np.full(int(numbers.max(initial=0)) + 1, TOP, np.uint16)
+    own[numbers] = levels.background + SHARE * (means - levels.background)
+    own = xp.asarray(own)
 
-    def compare(numbers: Array, some: Array, out: Array) -> None:
-        np.greater(some, levels[numbers], out=out)
+    def compare(places: Array, some: Array, out: Array) -> None:
+        np.greater(some, own[places], out=out)
 
-    each_piece(compare, labels, gray, mask)
-    return mask, scale.value_of(level)
+    each_piece(compare, objects, gray, mask)
+    return mask, scale.value_of(levels.li)
+
+
+class Levels(NamedTuple):
+    """Gray values of an image that decide where objects are."""
+
+    background: int  # the median up to Li's level
+    dim: int  # above it dim objects are searched
+    li: int
+
+    @classmethod
+    def of(cls, gray: Array) -> Levels:
+        """Find the levels in the histogram of an image that has several values."""
+        counts, first, _ = count_integers(gray)
+        level = min(first + math.floor(li(counts, np.arange(len(counts)))), TOP - 1)
+        below = counts[: max(level - first, 0) + 1]
+        background = _median(below)
+        apart = np.abs(np.arange(len(below)) - background)
+        noise = DEVIATION * _median(np.bincount(apart, below))
+        background += first
+        dim = background + max(HALFWAY * (level - background), NOISE * noise)
+        return cls(background, math.floor(min(dim, level)), level)
+
+
+def _median(counts: HostArray) -> int:
+    """Return the place of the median in a histogram."""
+    total = np.cumsum(counts)
+    return int(np.searchsorted(total, total[-1] / 2))
+
+
+def _above(gray: Array, out: Array, level: int) -> None:
+    np.greater(gray, np.uint16(level), out=out)
+
+
+def _measured(labels: Array, values: Array, stacked: bool) -> tuple[HostArray, ...]:
+    """Return the labels that occur, their numbers of pixels, and means of `values`."""
+    request = make_request(("area", "intensity_mean"), values, labels.shape, None, stacked=stacked)
+    counts = count_labels(labels, request.values, request.plan)
+    found = request.columns(counts, labels)
+    columns = (found[name][name] for name in ("area", "intensity_mean"))
+    return (fetch(counts.labels), *map(fetch, columns))
+
+
+def _with_dim_ones(objects: Array, gray: Array, mask: Array, levels: Levels, how: Any) -> Array:
+    """Add dim objects: those of the usual size that are mostly below Li's level.
+
+    What was found in them gives way. `mask` are the pixels above Li's level; the usual size is that
+    of the object of the median pixel.
+    """
+    xp, stacked = library(gray), how["stacked"]
+    bright = mask.view(np.uint8)
+    lower = xp.empty_like(mask)
+    each_piece(partial(_above, level=levels.dim), gray, lower)
+    components = label(lower, stacked=stacked, device=resolve("auto", lower))
+    numbers, _, shares = _measured(components, bright, stacked)
+    chosen = np.zeros(len(numbers) + 1, np.bool_)
+    chosen[numbers] = shares < MIXED
+    known, sizes, _ = _measured(objects, bright, stacked)
+    if not chosen.any() or not len(sizes):
+        return objects
+    each_piece(partial(_look_up, table=xp.asarray(chosen)), components, lower)
+    parts = split_touching(lower, tolerance=NECK, **how)
+    numbers, own, shares = _measured(parts, bright, stacked)
+    ordered = np.sort(sizes)
+    usual = ordered[_median(ordered)]
+    dim = (shares < BRIGHT) & (own * ALIKE >= usual) & (own <= usual * ALIKE)
+    renamed = np.zeros(len(numbers) + 1, objects.dtype)
+    renamed[numbers[dim]] = known.max() + numbers[dim]
+    renamed = xp.asarray(renamed)
+
+    def replace(places: Array, out: Array) -> None:
+        new = renamed[places]
+        xp.copyto(out, new, where=new > 0)
+
+    each_piece(replace, parts, objects)
+    return objects
+
+
+def _look_up(places: Array, out: Array, table: Array) -> None:
+    out[...] = table[places]
 
 
 class Scale(NamedTuple):

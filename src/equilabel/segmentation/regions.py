@@ -102,7 +102,7 @@ def _measurements(table: pd.DataFrame | None, stacked: bool) -> dict[tuple[int, 
     """Map frame (0 without frames) and label of objects to their columns of finite numbers."""
     if table is None:
         return {}
-    check_table(table)
+    table = check_table(table)
     missing = [name for name in ("label", "frame")[: 1 + stacked] if name not in table]
     if missing:
         message = f"table must have a column {missing[0]!r}; got {', '.join(map(str, table))}."

@@ -420,7 +420,7 @@ def _relate_one(
 def _with_means(below: pd.DataFrame, above: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Add the means of the measurements of children to the table of their parents."""
     keys = [name for name in ("frame", "label") if name in below]
-    check_table(table)
+    table = check_table(table)
     missing = [name for name in keys if name not in table]
     if missing:
         message = f"table must have the columns {', '.join(keys)}; got none of {missing[0]!r}."

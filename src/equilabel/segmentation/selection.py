@@ -118,8 +118,9 @@ def filter_objects(
         no words of Python are quoted, ``"`bbox-0` > 5"``. Or for each column the smallest and the
         largest value to keep, where None means no limit. Objects with a missing value in a column
         do not meet a comparison with it.
-    table : pandas.DataFrame, optional
-        Measurements of labels, as of `measure`, with a column "label" and a row for each label.
+    table : pandas.DataFrame or dict of array, optional
+        Measurements of labels, as of `measure` or `regionprops_table`, with a column "label" and a
+        row for each label.
 
     Returns
     -------
@@ -156,7 +157,8 @@ def filter_objects(
             "measure(labels)."
         )
         raise TypeError(message)
-    labels, owners = _labels_and_owners(found, check_table(table))
+    table = check_table(table)
+    labels, owners = _labels_and_owners(found, table)
     kept = meets(table, wanted)
     numbers = np.zeros(len(owners) + 1, labels.dtype)
     order = np.argsort(owners, kind="stable")
@@ -171,12 +173,23 @@ def filter_objects(
 
 
 def check_table(table: Any) -> pd.DataFrame:
-    """Return a table, or raise TypeError."""
-    if isinstance(table, type) or not (hasattr(table, "select_dtypes") and hasattr(table, "eval")):
+    """Return a table, also one of `regionprops_table`, or raise TypeError or ValueError."""
+    if hasattr(table, "select_dtypes") and hasattr(table, "eval") and not isinstance(table, type):
+        found: pd.DataFrame = table
+        return found
+    if not isinstance(table, dict) or not all(hasattr(each, "dtype") for each in table.values()):
         message = f"table must be a DataFrame, as measure returns it; got {shown(table)}."
         raise TypeError(message)
-    found: pd.DataFrame = table
-    return found
+    import pandas as pd
+
+    columns = {name: fetch(column) for name, column in table.items()}
+    if (
+        any(column.ndim != 1 for column in columns.values())
+        or len(set(map(len, columns.values()))) > 1
+    ):
+        message = f"table must have columns of one length; got {shown(table)}."
+        raise ValueError(message)
+    return pd.DataFrame(columns)
 
 
 def meets(
