@@ -16,10 +16,20 @@ SEGMENT, MEASURE = "Label components", "Measure labels"
 LONG = 60_000  # milliseconds, for machines that have other work
 
 
-def open_form(viewer, qtbot, name=SEGMENT):
-    """Open a form as the menu does, and wait until it has looked at the image."""
+def open_form(viewer, qtbot, name=SEGMENT, *, recipe=False):
+    """Open a form as the menu does, and wait until it has looked at the image.
+
+    Unless the values of the `recipe` for a first try stay, the form does nothing but Otsu's method.
+    """
     _, form = viewer.window.add_plugin_dock_widget("equilabel", name)
     if name == SEGMENT:
+        if not recipe:
+            fields = form.fields
+            fields.threshold.method.value = "otsu"
+            for field in (fields.sigma, fields.min_size):
+                field.value = 0
+            for field in (fields.fill_holes, fields.split):
+                field.value = False
         settle(form, qtbot)
     return form
 

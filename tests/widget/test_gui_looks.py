@@ -200,4 +200,4 @@ def test_the_fields_are_reached_and_changed_with_the_keyboard(viewer, qtbot):
     qtbot.keyClick(ends, Qt.Key.Key_Up, Qt.KeyboardModifier.ShiftModifier)
     assert form.choices().threshold == pytest.approx((low - step, high + step))
     qtbot.keyClick(form.fields.split.native, Qt.Key.Key_Space)
-    assert form.choices().split is True
+    assert form.choices().split == 0.5

@@ -151,8 +151,8 @@ def test_the_preview_outlines_objects_after_they_are_split(qtbot, form):
     assert edges[:, 1:][differ].all()
     assert edges[:, :-1][differ].all()
     made = layer.metadata["equilabel"]
-    assert "split=True" in made["python"]
-    assert "--split " in made["batch"]
+    assert "split=0.5" in made["python"]
+    assert "--split=0.5 " in made["batch"]
     form.fields.depth.value = 2
     made = run(form, qtbot).metadata["equilabel"]
     assert "split=2.0" in made["python"]

@@ -258,7 +258,7 @@ def test_lengths_are_in_pixels_or_in_the_unit_of_the_layer(viewer, qtbot, form):
     )
     fields.unit.value = "µm"  # the same lengths
     shown = [field.value for field in (fields.sigma, fields.min_size, fields.depth)]
-    assert shown == pytest.approx([0.65, 100 * 0.325**2, 0.26], abs=1e-3)
+    assert shown == pytest.approx([0.65, 100 * 0.325**2, 0.1625], abs=1e-3)
     assert fields.min_size.pixels.text() == "= 100 px"
     assert fields.min_size.number.native.suffix() == " µm²"
     fields.sigma.value, fields.min_size.value, fields.depth.value = 0.5, 5.0, 0.3
@@ -416,3 +416,18 @@ def test_all_that_can_be_measured_can_be_ticked(viewer, qtbot, name):
     ):
         assert column in columns, column
     assert len(columns) > len(statistics._items)
+
+
+def test_the_form_begins_with_the_recipe_of_the_guide(viewer, qtbot):
+    image = nuclei_2d((120, 140))
+    viewer.add_image(image, name="nuclei")
+    form = open_form(viewer, qtbot, recipe=True)
+    form.fields.show_preview.value = True
+    qtbot.waitUntil(lambda: "objects" in form.fields.count.text().split(), timeout=LONG)
+    qtbot.waitUntil(lambda: not form.preview.drawing, timeout=LONG)
+    recipe = {"sigma": 1, "fill_holes": True, "split": 0.5, "min_size": 30}
+    wanted = segment(image, "per_object", **recipe)
+    assert form.fields.count.text() == f"{wanted.num} objects"
+    assert form.fields.threshold.slider.value() == pytest.approx(wanted.threshold, abs=5)
+    run(form, qtbot)
+    np.testing.assert_array_equal(viewer.layers[-1].data, wanted.labels)

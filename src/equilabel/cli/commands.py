@@ -35,14 +35,15 @@ def about(
         ),
     ] = False,
 ) -> None:
-    """Find, label and measure the objects in scientific images.
+    r"""Find, label and measure the objects in scientific images.
 
     Objects are connected regions that are brighter (or darker) than a threshold: nuclei, grains,
     pores. The results are a label image, in which each pixel has the number of its object; a
     table with a row for each object; and a picture of the image with its objects outlined.
 
     ```
-    equilabel segment cells.tif --threshold per_object --sigma 1 --fill-holes --split 0.5 --min-size 30
+    equilabel segment cells.tif --threshold per_object --sigma 1 \
+        --fill-holes --split 0.5 --min-size 30
     equilabel batch images --out results
     equilabel relate spots_labels.tif --to cells_labels.tif
     equilabel devices
@@ -123,7 +124,7 @@ def segment(
     from_: given.From = None,
     **options: Any,
 ) -> int:
-    """Find, label and measure the objects in one image.
+    r"""Find, label and measure the objects in one image.
 
     Takes the options of `equilabel batch`, and writes for NAME.tif to the folder --out, by default
     the current one:
@@ -142,7 +143,8 @@ def segment(
     For a first try of nuclei, or of other round objects, and then for example:
 
     ```
-    equilabel segment cells.tif --threshold per_object --sigma 1 --fill-holes --split 0.5 --min-size 30
+    equilabel segment cells.tif --threshold per_object --sigma 1 \
+        --fill-holes --split 0.5 --min-size 30
     equilabel segment cells.tif --threshold triangle --fill-holes --out results --overwrite
     equilabel segment cells.tif --from results/run.json --min-size 30
     equilabel segment scan.ome.zarr --channel 0 --min-size 5um3 --out scan.ome.zarr/labels/nuclei

@@ -54,11 +54,14 @@ class SegmentFields(Form):
     color = color_field("_change_histogram")
     channel = field(SpinBox, "Channel", min=0, max=0, then="_change_histogram")
     unit = field(ComboBox, "Lengths in", TIPS["unit"], choices=[PIXELS], then="_change_unit")
-    sigma = length("radius", "Smoothing", then="_change_histogram")
-    fill_holes = field(CheckBox, "Fill holes", then="_change_outline")
-    split = field(CheckBox, "Split objects that touch", then="_change_outline")
+    # The values of fields make a recipe for a first try: that of the guide.
+    sigma = length("radius", "Smoothing", start=1.0, then="_change_histogram")
+    fill_holes = field(CheckBox, "Fill holes", value=True, then="_change_outline")
+    split = field(CheckBox, "Split objects that touch", value=True, then="_change_outline")
     depth = length("depth", "Neck depth", start=DEPTH, least=0.1, step=0.1, then="_change_outline")
-    min_size = length("size", "Minimum size", step=10.0, decimals=0, then="_change_outline")
+    min_size = length(
+        "size", "Minimum size", start=30.0, step=10.0, decimals=0, then="_change_outline"
+    )
     exclude_border = field(CheckBox, "Drop objects at the border", then="_change_outline")
     track = field(CheckBox, "Follow objects over time")
     background = length("radius", "Background", step=10.0, decimals=0, then="_change_histogram")

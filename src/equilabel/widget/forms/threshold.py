@@ -17,10 +17,10 @@ from .lengths import LengthField
 from .ranges import HEIGHT, KEYS, level_slider, range_slider, set_range
 
 CHOICES = [
+    ("One for each object", "per_object"),
     *((name.title(), name) for name in ("otsu", "li", "triangle", "yen", "isodata", "mean")),
     ("Minimum of two peaks", "minimum"),
     ("Local", "local"),
-    ("One for each object", "per_object"),
     ("Manual", "number"),
     ("Hysteresis (low, high)", "hysteresis"),
 ]

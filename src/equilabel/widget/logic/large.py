@@ -62,6 +62,8 @@ def explain_refusal(source: sources.Source, choices: Choices, size: str) -> str:
     taken = signature(equilabel.segment_chunked).parameters
     refused = [WHOLE[name] for name in choices.arguments(source) if name not in taken]
     measured = choices.properties or ()
+    if choices.threshold == "per_object":
+        refused.append(("Threshold: One for each object", "choose Li"))
     whole = ", ".join(each for each in measured if not equilabel.PROPERTIES[each].mergeable)
     refused += [(f"Statistics: {whole}", f"untick {whole}")] if whole else []
     if not refused:
