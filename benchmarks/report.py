@@ -468,6 +468,20 @@ def options() -> str:
     return "\n\n".join(f"{panel}:\n\n{table(head, rows)}" for panel, rows in found.items())
 
 
+def relations() -> str:
+    """Tabulate what follows from labels."""
+    results = load("relations")
+    rows = []
+    for row in results["rows"]:
+        least = {name: seconds["min"] * 1e3 for name, seconds in row["seconds"].items()}
+        ours = least.pop("equilabel")
+        others = ", ".join(f"{name} {value / ours:.1f} x" for name, value in least.items())
+        shape = " x ".join(map(str, row["shape"]))
+        rows.append([shape, f"{row['objects']:,}", row["work"], f"{ours:.1f}", others or "-"])
+    head = ["image", "objects", "function", "ms", "others"]
+    return f"{machine(results)}\n\n{table(head, rows)}"
+
+
 def recipes() -> str:
     """Tabulate how many nuclei recipes for a first try find."""
     rows = load("recipes")["rows"]
@@ -502,9 +516,10 @@ def pipeline_rows(results: dict[str, Any], ours: str) -> list[list[str]]:
             continue
         image = " x ".join(map(str, row["shape"])) + (", split" if row["split"] else "")
         took = [row["steps"].get(one, 0) * 1e3 for one in STEPS]
-        steps = [f"{one:.{3 if one >= 100 else 2}g}" if one else "" for one in took]
-        best = row["seconds"][ours]["min"]
-        rows.append([image, f"{row['objects']:,}", f"{best * 1e3:.3g}", *steps])
+        steps = [(f"{one:,.0f}" if one >= 100 else f"{one:.2g}") if one else "" for one in took]
+        best = row["seconds"][ours]["min"] * 1e3
+        whole = f"{best:,.0f}" if best >= 100 else f"{best:.3g}"
+        rows.append([image, f"{row['objects']:,}", whole, *steps])
     return rows
 
 
@@ -538,7 +553,11 @@ def pipeline_cuda() -> str:
 TABLES = {
     "guide.md": {recipes: "recipes"},
     "batch.md": {options: ""},
-    "performance.md": {pipeline_cpu: "pipeline_cpu", pipeline_cuda: "pipeline_cuda"},
+    "performance.md": {
+        pipeline_cpu: "pipeline_cpu",
+        pipeline_cuda: "pipeline_cuda",
+        relations: "relations",
+    },
     "lab-notes/cpu-labels.md": {label_cpu: "label_cpu", cores_cpu: "cores_cpu"},
     "lab-notes/gpu-labels.md": {label_cuda: "label_cuda", wall_cuda: "label_cuda"},
     "lab-notes/tables.md": {

@@ -77,9 +77,7 @@ def preview_and_menu() -> None:
     """Take the preview at work, and the menu that leads to it."""
     viewer, form = open_viewer("nuclei_2d")
     form.fields.unit.value = "µm"
-    form.fields.sigma.value = 0.5
     wait_for(lambda: not form.preview.waiting)
-    form.fields.threshold.set_level(330)
     form.fields.show_preview.value = True
     wait_for(lambda: form.preview.layer is not None)
     shoot(viewer, "napari_preview")
@@ -110,10 +108,6 @@ def objects_and_table() -> None:
     """Take the objects, colored by their area, with table and plot."""
     viewer, form = open_viewer("nuclei_2d")
     form.fields.unit.value = "µm"
-    form.fields.sigma.value = 0.5
-    form.fields.threshold.set_level(330)
-    form.fields.fill_holes.value = True
-    form.fields.min_size.value = 6.0
     run(form)
     form.tabs.setCurrentIndex(1)
     panel = form.results
@@ -135,7 +129,6 @@ def volume() -> None:
     """Take labels in 3D, with planes four times farther apart than pixels."""
     viewer, form = open_viewer("nuclei_3d")
     form.fields.unit.value = "µm"
-    form.fields.sigma.value = 0.6
     wait_for(lambda: not form.preview.waiting)
     run(form)
     statistics = next(f for f in form.findChildren(QCollapsible) if f.text() == "Statistics")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
 
 MEASURES = {2: "length", 3: "area"}  # of a contact
+FEW = 2**12  # pairs of labels, half of which are expected at first
 
 
 def contacts(
@@ -78,20 +79,17 @@ def contacts(
     distances = np.array(check_spacing(spacing, rank))
     around = check_periodic(periodic, numbers.ndim, stacked)[stacked:] or (False,) * rank
     steps = half(offsets(rank, check_connectivity(connectivity, rank)))
-    faces = np.where(np.abs(steps).sum(axis=1) == 1, distances.prod() / (abs(steps) @ distances), 0)
+    faces = distances.prod() / distances
     tables = []
     for frame in _frames(numbers, stacked):
-        image = _image(numbers, frame)
-        one, other, step, pairs = _list_pairs(image, steps, around)
-        pair, which = np.unique(np.stack([one, other]), axis=1, return_inverse=True)
-        which, size = which.reshape(-1), pair.shape[1]
-        table = {
-            "label": pair[0],
-            "neighbor": pair[1],
-            "pairs": np.bincount(which, pairs, size).astype(np.int64),
-            MEASURES.get(rank, "area"): np.bincount(which, pairs * faces[step], size),
+        found = _count_pairs(_image(numbers, frame), steps, around)
+        columns = {
+            "label": found[:, 0],
+            "neighbor": found[:, 1],
+            "pairs": found[:, 2],
+            MEASURES.get(rank, "area"): found[:, 3:] @ faces,
         }
-        tables.append(pd.DataFrame(table if frame is None else {"frame": frame, **table}))
+        tables.append(pd.DataFrame(columns if frame is None else {"frame": frame, **columns}))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -123,47 +121,55 @@ def _image(numbers: Array, frame: int | None) -> Array:
     return numbers[frame] if len(numbers) else numbers.reshape((*numbers.shape[1:-1], 0))
 
 
-def _list_pairs(
+def _count_pairs(
     image: Array, steps: NDArray[np.int64], around: tuple[bool, ...]
-) -> tuple[HostArray, HostArray, HostArray, HostArray]:
-    """List smaller label, larger label, step, and number of pairs of neighbors that touch."""
+) -> NDArray[np.int64]:
+    """Return a row for each pair of labels that touch, in order, as of `count_contacts`."""
     xp = library(image)
     low = np.array(around, np.int64)
     high = low + image.shape
     if any(around):
         image = xp.pad(image, [(int(each), int(each)) for each in around], mode="wrap")
-    if is_on_cuda(image):
-        return _list_on_gpu(image, steps, low, high)
-    from .cpu.contacts import list_contacts
+    count = _count_on_gpu if is_on_cuda(image) else _count_here
+    found = count(image, steps, low, high)
+    order = np.lexsort((found[:, 1], found[:, 0]))
+    found = found[order]
+    begins = np.flatnonzero((np.diff(found[:, :2], axis=0, prepend=-1) != 0).any(axis=1))
+    if not len(begins):
+        return found
+    sums = np.add.reduceat(found[:, 2:], begins, axis=0)
+    return np.concatenate([found[begins, :2], sums], axis=1)
+
+
+def _count_here(
+    image: Array, steps: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Count in threads; a pair may have a row for each of their tasks."""
+    from .cpu.contacts import count_contacts
 
     kind = np.int64 if image.dtype.itemsize > 4 or image.dtype == np.uint32 else np.int32
-    flat = np.ascontiguousarray(image, kind).reshape(-1)
-    shape = np.array(image.shape)
+    flat, shape = np.ascontiguousarray(image, kind).reshape(-1), np.array(image.shape)
     rows = image.size // max(image.shape[-1], 1)
 
-    def work(first: int, last: int) -> HostArray:
-        room = 1024
+    def work(first: int, last: int) -> NDArray[np.int64]:
+        room = FEW
         while True:
-            found = np.empty((room, 4), np.int64)
-            more = list_contacts(
-                flat, shape, low, high, steps, first, last, found, np.empty(3, np.int64)
-            )
-            if more <= room:
-                return found[:more]
-            room = more
+            table = np.zeros((room, 3 + image.ndim), np.int64)
+            if count_contacts(flat, shape, low, high, steps, first, last, table):
+                return table[table[:, 0] > 0]
+            room *= 8
 
-    parts = threads.each(work, threads.ranges(rows, image.size, fine=True))
-    found = np.concatenate([np.empty((0, 4), np.int64), *parts])
-    return found[:, 0], found[:, 1], found[:, 2], found[:, 3]
+    cuts = threads.ranges(rows, image.size)
+    return np.concatenate([np.empty((0, 3 + image.ndim), np.int64), *threads.each(work, cuts)])
 
 
-def _list_on_gpu(
+def _count_on_gpu(
     image: Array, steps: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]
-) -> tuple[HostArray, HostArray, HostArray, HostArray]:
-    """Do what `_list_pairs` does on the GPU that holds an image, one step after the other."""
+) -> NDArray[np.int64]:
+    """Count on the GPU that holds an image; a pair has a row for each step."""
     xp = library(image)
-    found = [np.empty((4, 0), np.int64)]
-    for k, step in enumerate(steps):
+    found = [np.empty((0, 3 + image.ndim), np.int64)]
+    for step in steps:
         least = np.maximum(low, -step)
         most = np.minimum(high, image.shape - step)
         one = image[tuple(map(slice, least, most))]
@@ -176,10 +182,13 @@ def _list_on_gpu(
         which = which.reshape(pairs.shape)
         keys, counts = xp.unique(which[0] * len(values) + which[1], return_counts=True)
         keys, counts, values = fetch(keys), fetch(counts), fetch(values)
-        owners = values[keys // len(values)], values[keys % len(values)]
-        found.append(np.stack([*owners, np.full(len(keys), k), counts]))
-    one, other, step, pairs = np.concatenate(found, axis=1)
-    return one, other, step, pairs
+        rows = np.zeros((len(keys), 3 + image.ndim), np.int64)
+        rows[:, 0], rows[:, 1] = values[keys // len(values)], values[keys % len(values)]
+        rows[:, 2] = counts
+        if np.abs(step).sum() == 1:
+            rows[:, 3 + int(np.argmax(np.abs(step)))] = counts
+        found.append(rows)
+    return np.concatenate(found)
 
 
 def neighbors(

@@ -1,15 +1,16 @@
-"""Kernels that list where labels touch, and search the nearest pixel of another label."""
+"""Kernels that count where labels touch, and search the nearest pixel of another label."""
 
 import numpy as np
 
 from equilabel.devices.jit import called, njit
 
 PIECE = 64  # pixels of a row that are compared before any is looked at
+LESS, MORE, PAIRS, FACES = range(4)  # columns of a table of contacts; faces along each axis
 
 
 @njit(nogil=True, cache=True)
-def list_contacts(labels, shape, low, high, steps, first, last, found, last_pair):
-    """List the pairs of neighbors that have different labels, neither of them 0.
+def count_contacts(labels, shape, low, high, steps, first, last, table):
+    """Count the pairs of neighbors that have different labels, neither of them 0.
 
     Parameters
     ----------
@@ -21,18 +22,16 @@ def list_contacts(labels, shape, low, high, steps, first, last, found, last_pair
         Steps to neighbors.
     first, last : int
         Rows to look at.
-    found : (C, 4) int64
-        Overwritten: smaller label, larger label, step, and number of pairs in succession.
-    last_pair : (3,) int64
-        Scratch.
+    table : (H, 3 + A) int64
+        Zeros, for a power of two of rows; overwritten by a row for each pair of labels: the smaller
+        one, the larger one, pairs of neighbors, and how many of these share a face along each axis.
 
     Returns
     -------
-    int
-        How many entries there are; those beyond C are not written.
+    bool
+        Whether there is room for all pairs of labels.
     """
-    columns, count = shape[-1], 0
-    last_pair[2] = -1
+    columns, used = shape[-1], 0
     for row in range(first, last):
         if row_beside(row, steps[0], shape, low, high, False) < 0:
             continue
@@ -40,6 +39,11 @@ def list_contacts(labels, shape, low, high, steps, first, last, found, last_pair
             other = row_beside(row, steps[k], shape, low, high, True)
             if other < 0:
                 continue
+            face, hops = 0, 0
+            for axis in range(shape.size):
+                if steps[k, axis]:
+                    face, hops = axis, hops + 1
+            column = FACES + face if hops == 1 else PAIRS
             dx = steps[k, -1]
             begin, end = max(low[-1], -dx), min(high[-1], columns - dx)
             start, beside = row * columns + begin, other * columns + begin + dx
@@ -50,8 +54,10 @@ def list_contacts(labels, shape, low, high, steps, first, last, found, last_pair
                 for x in range(size):
                     some |= (one[x] != two[x]) & (one[x] != 0) & (two[x] != 0)
                 if some:
-                    count = add_pairs(one, two, k, found, last_pair, count)
-    return count
+                    used = add_pairs(one, two, column, table, used)
+                    if 2 * used > len(table):
+                        return False
+    return True
 
 
 @called
@@ -74,21 +80,27 @@ def row_beside(row, step, shape, low, high, beside):
 
 
 @called
-def add_pairs(one, two, step, found, last_pair, count):
-    """Append the pairs of a piece of two rows; return how many entries there are."""
+def add_pairs(one, two, column, table, used):
+    """Count the pairs of a piece of two rows; return how many rows of the table are used."""
+    rows = len(table)
+    less, more, slot = np.int64(0), np.int64(0), np.int64(0)
     for x in range(one.size):
         if one[x] == two[x] or one[x] == 0 or two[x] == 0:
             continue
-        less, more = min(one[x], two[x]), max(one[x], two[x])
-        if last_pair[0] == less and last_pair[1] == more and last_pair[2] == step:
-            if count <= len(found):
-                found[count - 1, 3] += 1
-            continue
-        if count < len(found):
-            found[count, 0], found[count, 1], found[count, 2], found[count, 3] = less, more, step, 1
-        last_pair[0], last_pair[1], last_pair[2] = less, more, step
-        count += 1
-    return count
+        low, high = np.int64(min(one[x], two[x])), np.int64(max(one[x], two[x]))
+        if low != less or high != more:
+            less, more = low, high
+            slot = (less * np.int64(0x9E3779B1) + more * np.int64(0x85EBCA77)) & (rows - 1)
+            slot ^= (slot >> 15) & (rows - 1)
+            while table[slot, LESS] and (table[slot, LESS] != less or table[slot, MORE] != more):
+                slot = (slot + 1) & (rows - 1)
+            if table[slot, LESS] == 0:
+                table[slot, LESS], table[slot, MORE] = less, more
+                used += 1
+        table[slot, PAIRS] += 1
+        if column != PAIRS:
+            table[slot, column] += 1
+    return used
 
 
 # ---- The nearest pixel of another label, of volumes whose other axes have length 1
