@@ -82,6 +82,7 @@ def summarize(features: Table, made: Mapping[str, Any]) -> str:
     else:
         method = made["parameters"].get("threshold", "otsu")
         found = f" ({method.capitalize()})" if isinstance(method, str) else ""
+        found = ", then one for each object" if method == "per_object" else found
         level = f"threshold {format_number(threshold)}{found}"
     where = "" if made["device"] == "cpu" else " on the GPU"
     return f"{words}, {level}, {made['seconds']:.2f} s{where}."
