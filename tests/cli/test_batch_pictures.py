@@ -72,7 +72,7 @@ def test_colors_are_channels(here, words):
     save("a.png", np.dstack([picture(objects=1), picture(objects=3), picture(objects=2)]))
     assert main(["batch", "a.png", "--out", "out", *words]) == int(not words)
     row = summary()["a.png"]
-    assert "0 'red', 1 'green', 2 'blue'" in row["error"] if not words else row["objects"] == "3"
+    assert "Pass --channel gray" in row["error"] if not words else row["objects"] == "3"
 
 
 def test_masks_may_be_pictures(here):

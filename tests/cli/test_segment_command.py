@@ -20,7 +20,7 @@ RESULTS = ["a_labels.tif", "a_overlay.png", "a_record.json", "a_table.csv"]
 def test_it_takes_all_options_of_batch_but_those_of_a_run():
     batch, label = (inspect.signature(f).parameters for f in (commands.batch, commands.segment))
     assert set(batch) - set(label) == {
-        *("inputs", "recursive", "jobs", "time_limit", "too_large", "dry_run")
+        *("inputs", "recursive", "jobs", "time_limit", "too_large", "dry_run", "group")
     }
     own = {"image", "chunked", "chunks", "shards", "numbering", "workers"}
     assert set(label) - set(batch) == own

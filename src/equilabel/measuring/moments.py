@@ -98,6 +98,21 @@ def eccentricity(found: Measurement) -> HostArray:
     return np.asarray(np.sqrt(1 - _ratio(values[:, 1], values[:, 0])))
 
 
+def aspect_ratio(found: Measurement) -> HostArray:
+    """Longest by shortest axis of the ellipse (ellipsoid); 1 for a point, infinite for a line."""
+    lengths = axes(found)
+    long, short = lengths[:, 0], np.where(lengths[:, -1] > THIN * lengths[:, 0], lengths[:, -1], 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(long > 0, long / short, 1.0)
+
+
+def roundness(found: Measurement) -> HostArray:
+    """Area divided by that of the disk whose diameter is the longest axis; infinite for a point."""
+    area = found.pixels * found.spacing.prod()
+    with np.errstate(divide="ignore"):
+        return np.asarray(4 * area / (np.pi * axes(found)[:, 0] ** 2))
+
+
 def orientation(found: Measurement) -> HostArray:
     """Angle from the first axis to the major axis; +-pi/4 if the tensor's diagonal is constant."""
     tensor = inertia_tensor(found)
@@ -181,6 +196,24 @@ INERTIA_ROWS = (
         ranks=FLAT,
         formula=eccentricity,
         step=Step(Formula.ECCENTRICITY),
+    ),
+    _inertia(
+        "aspect_ratio",
+        "Longest by shortest axis of the ellipse (ellipsoid) with the same second moments.",
+        SHAPE,
+        ranks=BOTH,
+        source=OURS,
+        formula=aspect_ratio,
+        step=None,
+    ),
+    _inertia(
+        "roundness",
+        "4 area / (pi axis_major_length ** 2): 1 for a disk, less for longer shapes (ImageJ).",
+        SHAPE,
+        ranks=FLAT,
+        source=OURS,
+        formula=roundness,
+        step=None,
     ),
     _inertia(
         "zingg_elongation",

@@ -18,6 +18,7 @@ from .measurement import (
     OURS,
     PIXEL,
     POSITION,
+    RADIAN,
     SHAPE,
     SIZE,
     Property,
@@ -57,6 +58,14 @@ def feret_diameter_max(found: Measurement) -> HostArray:
 
     _, starts, corners = found.hulls
     return np.asarray(feret_diameters(starts, corners, tuple(found.spacing.tolist())))
+
+
+def feret_min(found: Measurement, which: int) -> HostArray:
+    """Smallest distance of two parallel lines around the hull's pixels (0), or its angle (1)."""
+    from equilabel.measuring.cpu.hulls import feret_widths
+
+    _, starts, corners = found.hulls
+    return np.asarray(feret_widths(starts, corners, tuple(found.spacing.tolist()))[which])
 
 
 def _box_pixels(found: Measurement) -> HostArray:
@@ -191,6 +200,26 @@ HULL_ROWS = (
         unit=LENGTH,
         needs=("corners",),
         formula=feret_diameter_max,
+    ),
+    _hull(
+        "feret_diameter_min",
+        "Smallest distance of two parallel lines around the convex hull.",
+        SHAPE,
+        ranks=FLAT,
+        source=OURS,
+        unit=LENGTH,
+        needs=("corners",),
+        formula=lambda m: feret_min(m, 0),
+    ),
+    _hull(
+        "feret_angle_min",
+        "Angle between the first axis and the direction of feret_diameter_min, -pi/2 to pi/2.",
+        SHAPE,
+        ranks=FLAT,
+        source=OURS,
+        unit=RADIAN,
+        needs=("corners",),
+        formula=lambda m: feret_min(m, 1),
     ),
     _hull(
         "solidity",

@@ -8,7 +8,7 @@ import numpy as np
 
 from equilabel.devices import threads
 
-from .hulls_2d import add_diameters, gather_rows, measure_hulls_2d
+from .hulls_2d import add_diameters, find_widths, gather_rows, measure_hulls_2d
 from .hulls_3d import measure_hulls_3d
 from .sorted_runs import spans_of, starts_of
 
@@ -49,6 +49,28 @@ def find_hulls(
     )
     corners = np.concatenate(parts) if parts else np.empty((0, 3), np.int64)
     return pixels, starts_of(counts), corners
+
+
+def feret_widths(
+    starts: NDArray[np.int64], corners: NDArray[np.int64], spacing: tuple[float, ...]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the smallest distance of parallel lines around each label in 2D, and its angle, (N,).
+
+    Angles are those from the first axis to the direction across the lines, -pi/2 to pi/2.
+    """
+    owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    flat = corners[:, 1:]
+    middles = np.add.reduceat(flat, starts[:-1]) / np.diff(starts)[:, None] if len(flat) else flat
+    apart = flat - middles[owners]
+    order = np.lexsort((np.arctan2(apart[:, 0], apart[:, 1]), owners))
+    around, steps = np.ascontiguousarray(flat[order]), np.array(spacing)
+    widths, angles = np.empty((2, len(starts) - 1))
+    pairs = starts_of(np.diff(starts) ** 2)
+    threads.each(
+        lambda *span: find_widths(around, starts, span, steps, widths, angles),
+        spans_of(pairs, PAIRS),
+    )
+    return widths, (angles + np.pi / 2) % np.pi - np.pi / 2
 
 
 def feret_diameters(

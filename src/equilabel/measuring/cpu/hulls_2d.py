@@ -59,6 +59,39 @@ def add_diameters(corners, starts, span, spacing, squares):
         squares[label] = best
 
 
+@njit(nogil=True, cache=True)
+def find_widths(corners, starts, span, spacing, widths, angles):
+    """Find the smallest distance of two parallel lines around the middles of faces of labels.
+
+    One of the lines lies on an edge of the hull: of that of pixels, or of a pixel. `corners`, (C,
+    2), are rows and columns around the hull of each label; `starts` and `span` are as above, and
+    `spacing` is (2,). `widths` and `angles` from the first axis to the direction across the lines,
+    (L,) float64, are overwritten.
+    """
+    sy, sx = spacing[0], spacing[1]
+    for label in range(span[0], span[1]):
+        first, last = starts[label], starts[label + 1]
+        widths[label], angles[label] = np.inf, 0.0
+        for k in range(first, last + 2):
+            if k < last:
+                after = k + 1 if k + 1 < last else first
+                across = (corners[k, 1] - corners[after, 1]) * sx
+                along = (corners[after, 0] - corners[k, 0]) * sy
+            else:
+                across, along = sx, sy if k == last else -sy
+            length = np.hypot(across, along)
+            if length == 0:
+                continue
+            down, right = across / length, along / length
+            low, high = np.inf, -np.inf
+            for place in range(first, last):
+                at = corners[place, 0] * sy * down + corners[place, 1] * sx * right
+                low, high = min(low, at), max(high, at)
+            width = high - low + max(abs(down) * sy, abs(right) * sx)
+            if width < widths[label]:
+                widths[label], angles[label] = width, np.arctan2(right, down)
+
+
 # ---- Convex hulls of labels in 2D: number of pixels, and corners
 # scikit-image takes the hull of the middles of the four edges of every pixel. A pixel belongs to it
 # if its center lies inside or on the outline. Coordinates are doubled here, so that the middles of
