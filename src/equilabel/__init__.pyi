@@ -35,5 +35,7 @@ from .segmentation.tracking import link_frames as link_frames
 from .segmentation.tracking import track_overlaps as track_overlaps
 from .simulation import PottsSimulation as PottsSimulation
 from .simulation import swendsen_wang as swendsen_wang
+from .storage.images import read as read
+from .storage.metadata import Image as Image
 
 __version__: str

@@ -27,6 +27,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
+from PIL import Image as Picture
 from scipy import sparse
 
 import equilabel
@@ -98,6 +99,10 @@ def filtered(**given):
     return equilabel.filter_objects(found, {"area": (2, 5)})
 
 
+FILE = Path(tempfile.mkdtemp(prefix="equilabel-attack-"), "a.png")
+Picture.fromarray(GRAY).save(FILE)
+
+
 def written(**given):
     """Write outlines to a file that is left alone."""
     with tempfile.TemporaryDirectory() as folder:
@@ -147,6 +152,7 @@ CALLS = {
     "outlines": good(equilabel.outlines, labels=LABELS),
     "write_outlines": good(written, labels=LABELS, tolerance=0.5, stacked=False),
     "grow": good(equilabel.grow, labels=LABELS, distance=2),
+    "read": good(equilabel.read, path=FILE),
     "Segmentation": good(filtered, labels=FOUND.labels, table=FOUND.table, num=FOUND.num),
     "devices": good(equilabel.devices),
     "label_graph": good(equilabel.label_graph, None, ("tile", "no"), graph=GRAPH),
@@ -206,7 +212,7 @@ CALLS = {
 }  # fmt: skip
 PASSIVE = {
     *("METHODS", "PROPERTIES", "DeviceMemoryError", "DeviceUnavailableError"),
-    *("Polygon", "Relation", "Report"),
+    *("Image", "Polygon", "Relation", "Report"),
 }
 
 # ------------------------------------------------------------------ what is passed

@@ -12,6 +12,7 @@ from equilabel.papers import find_method
 
 from .checks import check_sizes, in_pixels, refuse_colors, take_channel
 from .filters import as_pixels
+from .reading import knows_images
 from .result import Segmentation
 from .stages import (
     check_track,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from .filters import BackgroundMethod
 
 
+@knows_images
 def segment(
     image: ArrayLike,
     threshold: Threshold = "otsu",
@@ -75,7 +77,8 @@ def segment(
     Parameters
     ----------
     image : (M, N[, ...]) array of bool, int or float
-        Image to segment, of 1 to 6 axes: a NumPy array or, as for `label`, an array on a GPU.
+        Image to segment, of 1 to 6 axes: a NumPy array or, as for `label`, an array on a GPU; or
+        what `read` returns, which knows spacing, unit, channels and frames.
     threshold : str, float or (float, float)
         A method ("otsu", "li", "triangle", "yen", "isodata", "mean", "minimum", "local" or
         "per_object"), a number, or (low, high) for hysteresis. See `binarize`.

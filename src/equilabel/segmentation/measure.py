@@ -8,6 +8,7 @@ from equilabel.arguments import check_flags, check_names
 from equilabel.devices import take
 from equilabel.measuring import PROPERTIES, check_spacing, regionprops_table
 
+from .reading import knows_images
 from .stages import TRACKS, check_track, default_properties
 from .tracking import track_overlaps
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+@knows_images
 def measure(
     labels: ArrayLike,
     image: ArrayLike | None = None,
@@ -36,7 +38,7 @@ def measure(
     ----------
     labels : (M, N[, ...]) array of int
         The number of the object of each pixel, 0 for background; an array on a GPU is measured
-        there.
+        there. Or what `read` returns, as for `image`.
     image : (M, N[, ...][, C]) array, optional
         Image to measure intensities in, of the shape of `labels`, with channels along a last axis.
     properties : iterable of str, optional

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from equilabel.arguments import check_flag, check_number, shown
+from equilabel.arguments import check_flag, check_number, check_path, shown
 from equilabel.devices import fetch
 from equilabel.measuring.checks import check_labels
 from equilabel.storage.files import replacing
@@ -18,6 +17,7 @@ from .selection import check_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     import pandas as pd
     from numpy.typing import ArrayLike
@@ -68,12 +68,13 @@ def write_outlines(
     Examples
     --------
     >>> import json, tempfile
+    >>> from pathlib import Path
     >>> path = Path(tempfile.mkdtemp(), "cells.geojson")
     >>> write_outlines(path, np.array([[0, 7, 7]]))
     >>> json.loads(path.read_text())["features"][0]["geometry"]["coordinates"]
     [[[3, 0], [3, 1], [1, 1], [1, 0], [3, 0]]]
     """
-    path, stacked = Path(path), check_flag("stacked", stacked)
+    path, stacked = check_path("path", path), check_flag("stacked", stacked)
     tolerance = check_number("tolerance", tolerance, 0, finite=True)
     ending = path.suffix.lower()
     if ending not in (*GEOJSON, ROI):

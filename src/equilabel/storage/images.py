@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from equilabel.arguments import check_path, check_whole, shown
+
 from .errors import UnreadableImageError
 from .files import sha256
 from .memory import half_of_free, readable
@@ -37,6 +39,48 @@ STACKS = "Put each stack and each channel into a folder of its own, or rename th
 def is_tiff(path: Path) -> bool:
     """Return whether a path is read as a TIFF: a file without the ending of another format."""
     return path.suffix.lower() not in (*PICTURES, *VENDORS) and not path.is_dir()
+
+
+def read(path: Path | str, *, series: int = 0) -> TiffImage:
+    """Read an image file with its axes, channels and pixel size.
+
+    Parameters
+    ----------
+    path : str or Path
+        A TIFF (also OME-TIFF and ImageJ), PNG, JPEG or BMP, an OME-Zarr, a folder of slices, or a
+        CZI, ND2 or LIF (with bioio).
+    series : int
+        Index of the image in a file with several.
+
+    Returns
+    -------
+    Image
+        Its pixels, axes, spacing, unit and channels. `segment` and `measure` take it in place of an
+        array, and then know its spacing, unit, channels and whether it is a movie; other functions
+        take it as its pixels.
+
+    Raises
+    ------
+    OSError, ValueError
+        If the file cannot be read, is damaged, or does not fit into memory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from equilabel.storage.tiff import write_labels
+    >>> file = Path(tempfile.mkdtemp()) / "cells.tif"
+    >>> write_labels(file, np.eye(3, dtype=int), axes="YX", spacing={"Y": 2, "X": 2}, unit="µm")
+    >>> image = read(file)
+    >>> image.axes, image.spacing, image.unit
+    ('YX', {'Y': 2.0, 'X': 2.0}, 'µm')
+    """
+    file, series = check_path("path", path), check_whole("series", series, 0)
+    if not file.exists():
+        message = (
+            f"path must be that of a file or a folder; got {shown(str(file))}, nothing. Check it."
+        )
+        raise FileNotFoundError(message)
+    return read_image(file, series=series)
 
 
 def read_image(

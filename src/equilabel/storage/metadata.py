@@ -166,7 +166,27 @@ NAMES = {
 
 @dataclass(frozen=True)
 class TiffImage:
-    """An image that was read from a file."""
+    """An image that was read from a file: its pixels, and what the file says of them.
+
+    Attributes
+    ----------
+    pixels : array
+        The pixels, in C order and native byte order.
+    axes : str
+        A letter of T, C, Z, Y, X for each axis of `pixels`, in this order.
+    spacing : dict of str to float
+        Pixel size in `unit`, of those of Z, Y and X that are known.
+    unit : str
+        Unit of length, such as "µm"; "" if unknown.
+    interval : float or None
+        Seconds between time points.
+    channels : tuple of str
+        A name for each channel, or none.
+    series, series_count : int
+        Index of the image in its file, and how many there are.
+    notes : tuple of str
+        Sentences about what was guessed or left out.
+    """
 
     # C order, native byte order, values as stored: palettes of colors are not applied, and
     # white-is-zero is not inverted; one-bit images are bool, and float16 becomes float32
@@ -179,6 +199,10 @@ class TiffImage:
     series: int  # index of this image in the file
     series_count: int  # number of images in the file
     notes: tuple[str, ...]  # sentences about what was guessed or left out
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
+        """Return the pixels."""
+        return self.pixels.astype(dtype or self.pixels.dtype, copy=bool(copy))
 
     @classmethod
     def of(
@@ -200,6 +224,10 @@ class TiffImage:
         count = pixels.shape[axes.index("C")] if "C" in axes else 1
         channels = channels if len(channels) == count else ()
         return cls(pixels, axes, known, unit, interval, channels, series, series_count, notes)
+
+
+Image = TiffImage
+"""Its public name."""
 
 
 @dataclass(frozen=True)
