@@ -60,36 +60,41 @@ def relate_by_numpy(nuclei: Any, cells: Any) -> Any:
     return best
 
 
-def main() -> None:
-    """Measure, print and store."""
+def ways_to(nuclei: Any, cells: Any) -> dict[str, dict[str, Callable[[], Any]]]:
+    """Name all that is timed for an image."""
     import cc3d
 
+    full, side = (8, 4) if cells.ndim == 2 else (26, 6)
+    work: dict[str, dict[str, Callable[[], Any]]] = {
+        "contacts": {
+            "equilabel": lambda: contacts(cells),
+            "cc3d": lambda: cc3d.contacts(cells, connectivity=full),
+        },
+        "contacts, faces": {
+            "equilabel": lambda: contacts(cells, connectivity=1),
+            "cc3d": lambda: cc3d.contacts(cells, connectivity=side),
+        },
+        "neighbors": {"equilabel": lambda: neighbors(cells)},
+        "relate": {
+            "equilabel": lambda: relate(nuclei, cells),
+            "NumPy, overlap alone": lambda: relate_by_numpy(nuclei, cells),
+        },
+    }
+    if cells.ndim == 2:
+        work["outlines"] = {
+            "equilabel": lambda: outlines(cells),
+            "OpenCV": lambda: outlines_by_opencv(cells),
+            "scikit-image": lambda: outlines_by_skimage(cells),
+        }
+    return work
+
+
+def main() -> None:
+    """Measure, print and store."""
     rows = []
     for shape in ((2048, 2048), (4096, 4096), (64, 256, 256)):
         nuclei, cells = draw(shape)
-        full, side = (8, 4) if len(shape) == 2 else (26, 6)
-        work: dict[str, dict[str, Callable[[], Any]]] = {
-            "contacts": {
-                "equilabel": lambda: contacts(cells),
-                "cc3d": lambda: cc3d.contacts(cells, connectivity=full),
-            },
-            "contacts, faces": {
-                "equilabel": lambda: contacts(cells, connectivity=1),
-                "cc3d": lambda: cc3d.contacts(cells, connectivity=side),
-            },
-            "neighbors": {"equilabel": lambda: neighbors(cells)},
-            "relate": {
-                "equilabel": lambda: relate(nuclei, cells),
-                "NumPy, overlap alone": lambda: relate_by_numpy(nuclei, cells),
-            },
-        }
-        if len(shape) == 2:
-            work["outlines"] = {
-                "equilabel": lambda: outlines(cells),
-                "OpenCV": lambda: outlines_by_opencv(cells),
-                "scikit-image": lambda: outlines_by_skimage(cells),
-            }
-        for name, ways in work.items():
+        for name, ways in ways_to(nuclei, cells).items():
             row = {"shape": shape, "objects": int(cells.max()), "work": name}
             rows.append(row | {"seconds": interleave(ways, ROUNDS)})
             print(rows[-1], flush=True)

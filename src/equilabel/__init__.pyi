@@ -21,7 +21,7 @@ from .segmentation.filters import subtract_background as subtract_background
 from .segmentation.measure import measure as measure
 from .segmentation.polygons import Polygon as Polygon
 from .segmentation.polygons import outlines as outlines
-from .segmentation.regions import write_outlines as write_outlines
+from .segmentation.polygons import write_outlines as write_outlines
 from .segmentation.relations import Relation as Relation
 from .segmentation.relations import contacts as contacts
 from .segmentation.relations import neighbors as neighbors

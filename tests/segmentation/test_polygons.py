@@ -155,7 +155,7 @@ def test_refusals(call, text):
 
 
 def test_an_earlier_file_stays_if_writing_fails(tmp_path, monkeypatch):
-    from equilabel.segmentation import regions as module
+    from equilabel.segmentation import polygons as module
 
     path = tmp_path / "a.geojson"
     write_outlines(path, np.eye(2, dtype=int))

@@ -10,9 +10,8 @@ from equilabel.labeling import problem_of, solve
 from equilabel.measuring import check_spacing, make_request
 from equilabel.papers import find_method
 
-from .checks import check_sizes, in_pixels, refuse_colors, take_channel
+from .checks import check_sizes, in_pixels, knows_images, refuse_colors, take_channel
 from .filters import as_pixels
-from .reading import knows_images
 from .result import Segmentation
 from .stages import (
     check_track,

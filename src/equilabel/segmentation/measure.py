@@ -8,7 +8,7 @@ from equilabel.arguments import check_flags, check_names
 from equilabel.devices import take
 from equilabel.measuring import PROPERTIES, check_spacing, regionprops_table
 
-from .reading import knows_images
+from .checks import knows_images
 from .stages import TRACKS, check_track, default_properties
 from .tracking import track_overlaps
 
