@@ -96,8 +96,8 @@ def test_examples_of_the_gallery_draw_a_picture(example, monkeypatch):
     pyplot.close("all")
 
 
-def test_there_are_six_examples_each_with_a_title():
-    assert len(EXAMPLES) >= 6
+def test_there_are_seven_examples_each_with_a_title():
+    assert len(EXAMPLES) >= 7
     for example in EXAMPLES:
         title, line = example.read_text(encoding="utf-8").splitlines()[1:3]
         assert line == "=" * len(title), example.name
