@@ -31,6 +31,7 @@ from .segmentation.seeds import grow as grow
 from .segmentation.selection import filter_objects as filter_objects
 from .segmentation.splitting import split_touching as split_touching
 from .segmentation.stages import default_properties as default_properties
+from .segmentation.tracking import label_tracks as label_tracks
 from .segmentation.tracking import link_frames as link_frames
 from .segmentation.tracking import track_overlaps as track_overlaps
 from .simulation import PottsSimulation as PottsSimulation

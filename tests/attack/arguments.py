@@ -135,6 +135,9 @@ CALLS = {
     "subtract_background": good(equilabel.subtract_background, image=GRAY, radius=2),
     "link_frames": good(equilabel.link_frames, labels=MOVIE),
     "track_overlaps": good(equilabel.track_overlaps, labels=MOVIE),
+    "label_tracks": good(
+        equilabel.label_tracks, labels=MOVIE, tracks=equilabel.track_overlaps(MOVIE)
+    ),
     "split_touching": good(equilabel.split_touching, labels_or_mask=MASK),
     "default_properties": good(
         equilabel.default_properties, rank=2, spacing=(1.0, 1.0), stacked=False

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equilabel import label, link_frames, track_overlaps
+from equilabel import label, label_tracks, link_frames, segment, track_overlaps
 from equilabel.samples import movie
 
 
@@ -107,3 +107,68 @@ def test_labels_of_a_gpu_have_the_tracks_of_the_host():
     labels = label(movie() > 60, stacked=True)
     pd.testing.assert_frame_equal(track_overlaps(cupy.asarray(labels)), track_overlaps(labels))
     pd.testing.assert_frame_equal(link_frames(cupy.asarray(labels)), link_frames(labels))
+
+
+def test_gaps_of_a_few_frames_are_closed():
+    moving = np.zeros((7, 1, 12), int)
+    for frame in (0, 1, 4, 5, 6):
+        moving[frame, 0, frame : frame + 4] = frame + 1
+    assert track_overlaps(moving).track.tolist() == [1, 1, 2, 2, 2]
+    assert track_overlaps(moving, gap=1).track.tolist() == [1, 1, 2, 2, 2]
+    found = track_overlaps(moving, gap=2)
+    assert found.track.tolist() == [1] * 5
+    assert found.parent.tolist() == [0] * 5
+    assert track_overlaps(moving, gap=2, min_overlap=0.5).track.max() == 2  # 1 of 4 pixels
+    colored = label_tracks(moving, found)
+    np.testing.assert_array_equal(colored, moving > 0)
+
+
+def test_of_several_objects_those_that_overlap_most_are_joined_across_a_gap():
+    labels = np.zeros((3, 2, 10), int)
+    labels[0, 0, :6], labels[0, 1, 8:] = 1, 2
+    labels[2, 0, 4:], labels[2, 0, :3], labels[2, 1, 9] = 5, 6, 7
+    found = track_overlaps(labels, gap=1).set_index(["frame", "label"]).track
+    assert found[2, 6] == found[0, 1]  # 3 pixels in common, 5 has 2
+    assert found[2, 7] == found[0, 2]
+    assert found[2, 5] not in found[0].tolist()
+
+
+def test_links_of_successive_frames_stay_as_they_are():
+    random = np.random.default_rng(1)
+    for _ in range(60):
+        labels = random.integers(0, 4, (6, 1, 7)) * (random.random((6, 1, 7)) < 0.4)
+        plain, joined = track_overlaps(labels), track_overlaps(labels, gap=2)
+        before = plain.track.to_numpy()
+        for _, rows in joined.groupby("track"):
+            steps = np.diff(rows.frame)
+            assert ((steps > 0) & (steps <= 3)).all()
+            for k in np.flatnonzero(steps == 1):
+                assert before[rows.index[k]] == before[rows.index[k + 1]]
+
+
+def test_tracks_as_labels():
+    found = segment(movie((5, 96, 96)), sigma=1, stacked=True, track=True, min_size=20)
+    colored = label_tracks(found.labels, found.table)
+    assert colored.dtype == np.int64
+    for row in found.table.itertuples():
+        assert (colored[row.frame][found.labels[row.frame] == row.label] == row.track).all()
+    assert not colored[found.labels == 0].any()
+    with pytest.raises(ValueError, match="tracks must have a row for each label"):
+        label_tracks(found.labels, found.table[1:])
+    with pytest.raises(ValueError, match="tracks must have a column 'track'"):
+        label_tracks(found.labels, found.table[["frame", "label"]])
+    with pytest.raises(ValueError, match="gap must be"):
+        track_overlaps(found.labels, gap=-1)
+
+
+@pytest.mark.gpu
+def test_a_gpu_closes_the_gaps_of_the_host():
+    import cupy
+
+    random = np.random.default_rng(1)
+    labels = random.integers(0, 9, (6, 20, 30)) * (random.random((6, 20, 30)) < 0.4)
+    here = track_overlaps(labels, gap=2)
+    there = track_overlaps(cupy.asarray(labels), gap=2)
+    pd.testing.assert_frame_equal(here, there)
+    colored = label_tracks(cupy.asarray(labels), here)
+    np.testing.assert_array_equal(colored.get(), label_tracks(labels, here))

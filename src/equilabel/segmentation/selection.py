@@ -172,13 +172,13 @@ def filter_objects(
     return labels, _renumbered(table, kept)
 
 
-def check_table(table: Any) -> pd.DataFrame:
+def check_table(table: Any, name: str = "table") -> pd.DataFrame:
     """Return a table, also one of `regionprops_table`, or raise TypeError or ValueError."""
     if hasattr(table, "select_dtypes") and hasattr(table, "eval") and not isinstance(table, type):
         found: pd.DataFrame = table
         return found
     if not isinstance(table, dict) or not all(hasattr(each, "dtype") for each in table.values()):
-        message = f"table must be a DataFrame, as measure returns it; got {shown(table)}."
+        message = f"{name} must be a DataFrame, as measure returns it; got {shown(table)}."
         raise TypeError(message)
     import pandas as pd
 
@@ -187,7 +187,7 @@ def check_table(table: Any) -> pd.DataFrame:
         any(column.ndim != 1 for column in columns.values())
         or len(set(map(len, columns.values()))) > 1
     ):
-        message = f"table must have columns of one length; got {shown(table)}."
+        message = f"{name} must have columns of one length; got {shown(table)}."
         raise ValueError(message)
     return pd.DataFrame(columns)
 

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from equilabel.arguments import check_number, normalize_bools
+from equilabel.arguments import check_number, check_whole, normalize_bools
 from equilabel.devices import fetch, library, take, using
 from equilabel.devices import resolve as device_of
+
+from .selection import check_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +77,7 @@ def link_frames(labels: ArrayLike) -> pd.DataFrame:
     )
 
 
-def track_overlaps(labels: ArrayLike, *, min_overlap: float = 0.0) -> pd.DataFrame:
+def track_overlaps(labels: ArrayLike, *, min_overlap: float = 0.0, gap: int = 0) -> pd.DataFrame:
     """Track the objects of a movie through its frames by the pixels that they share.
 
     Parameters
@@ -85,6 +87,9 @@ def track_overlaps(labels: ArrayLike, *, min_overlap: float = 0.0) -> pd.DataFra
     min_overlap : float
         Smallest overlap for a link, as a share of the smaller of the two objects: 0 (any common
         pixel) to 1 (all of its pixels).
+    gap : int
+        In how many frames in succession an object may be missing: a track that ends and one that
+        begins after a gap are one track if of all such objects these two overlap most.
 
     Returns
     -------
@@ -113,8 +118,8 @@ def track_overlaps(labels: ArrayLike, *, min_overlap: float = 0.0) -> pd.DataFra
     they have daughters.
 
     This tracks objects that move by less than their own width between frames. Objects that move
-    further start a new track, and so do objects that are missing in a frame. For CuPy arrays,
-    pixels are counted on the GPU, and only the counts are copied to the host.
+    further start a new track, and so do objects that are missing in more frames than `gap`. For
+    CuPy arrays, pixels are counted on the GPU, and only the counts are copied to the host.
 
     Examples
     --------
@@ -139,8 +144,10 @@ def track_overlaps(labels: ArrayLike, *, min_overlap: float = 0.0) -> pd.DataFra
     before, after, pixels = found.before[kept], found.after[kept], found.pixels[kept]
     size = len(found.labels)
     mother = _partner(after, before, pixels, size)
-    daughters = np.bincount(mother[mother >= 0], minlength=size)
     heir = _partner(before, after, pixels, size)
+    for missing in range(1, check_whole("gap", gap, 0) + 1):
+        _bridge(labels, found, missing, min_overlap, mother, heir)
+    daughters = np.bincount(mother[mother >= 0], minlength=size)
     origins = np.bincount(heir[heir >= 0], minlength=size)
 
     continues = (mother >= 0) & (daughters[mother] == 1)
@@ -158,6 +165,86 @@ def track_overlaps(labels: ArrayLike, *, min_overlap: float = 0.0) -> pd.DataFra
             "event": event.astype(object),
         }
     )
+
+
+def _bridge(
+    labels: ArrayLike,
+    found: Objects,
+    missing: int,
+    min_overlap: float,
+    mother: Integers,
+    heir: Integers,
+) -> None:
+    """Link objects without an heir to those without a mother, so many frames later, in place."""
+    images = _checked(normalize_bools(take(labels, "labels")))
+    starts = np.searchsorted(found.frames, np.arange(len(images) + 1))
+    for frame in range(len(images) - missing - 1):
+        early, late = frame, frame + missing + 1
+        with using(device_of("auto", images)):
+            one, other, pixels = count_pairs(images[early].reshape(-1), images[late].reshape(-1))
+        before = starts[early] + np.searchsorted(_labels_of(found, starts, early), one)
+        after = starts[late] + np.searchsorted(_labels_of(found, starts, late), other)
+        open_ = (heir[before] < 0) & (mother[after] < 0)
+        open_ &= pixels >= min_overlap * np.minimum(found.sizes[before], found.sizes[after])
+        before, after, pixels = before[open_], after[open_], pixels[open_]
+        best = _partner(before, after, pixels, len(heir))
+        back = _partner(after, before, pixels, len(heir))
+        mutual = np.flatnonzero((best >= 0) & (back[best] == np.arange(len(best))))
+        heir[mutual], mother[best[mutual]] = best[mutual], mutual
+
+
+def _labels_of(found: Objects, starts: Integers, frame: int) -> Integers:
+    return found.labels[starts[frame] : starts[frame + 1]]
+
+
+def label_tracks(labels: ArrayLike, tracks: pd.DataFrame) -> Array:
+    """Return a movie in which objects have the numbers of their tracks: one color each.
+
+    Parameters
+    ----------
+    labels : (T, M, N[, P]) array of int
+        Labels of each frame, as for `track_overlaps`.
+    tracks : pandas.DataFrame
+        A row for each object, with the columns "frame", "label" and "track": the result of
+        `track_overlaps`, or a table of ``segment(..., track=True)``.
+
+    Returns
+    -------
+    array of int64
+        The number of the track of each pixel, 0 for background, on the device of `labels`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `link_frames`, and if `tracks` lacks a column or a label.
+
+    Examples
+    --------
+    >>> labels = np.array([[[1, 0, 2]], [[7, 0, 0]]])
+    >>> label_tracks(labels, track_overlaps(labels)).tolist()
+    [[[1, 0, 2]], [[1, 0, 0]]]
+    """
+    images = _checked(normalize_bools(take(labels, "labels")))
+    table = check_table(tracks, "tracks")
+    missing = [name for name in ("frame", "label", "track") if name not in table]
+    if missing:
+        message = f"tracks must have a column {missing[0]!r}; got {', '.join(map(str, table))}."
+        raise ValueError(message)
+    xp = library(images)
+    out = xp.zeros(images.shape, np.int64)
+    frames, known, numbers = (table[name].to_numpy() for name in ("frame", "label", "track"))
+    with using(device_of("auto", images)):
+        for frame, image in enumerate(images):
+            own = frames == frame
+            order = np.argsort(known[own], kind="stable")
+            here = np.append(known[own][order], LARGEST)
+            place = xp.searchsorted(xp.asarray(here), image)
+            inside = image > 0
+            if (xp.asarray(here)[place] != image)[inside].any():
+                message = f"tracks must have a row for each label; got too few for frame {frame}."
+                raise ValueError(message)
+            out[frame] = xp.where(inside, xp.asarray(np.append(numbers[own][order], 0))[place], 0)
+    return out
 
 
 def _partner(of: Integers, to: Integers, pixels: Integers, size: int) -> Integers:
