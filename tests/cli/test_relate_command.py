@@ -56,6 +56,7 @@ def test_frames_are_related_one_by_one(here):
         (["cells.tif", "--to", "nothing.tif"], 2, "--to must be a file; got 'nothing.tif'"),
         (["cells.tif", "--to", "small.tif"], 1, "children and parents must have the same shape"),
         (["broken.tif"], 1, "broken.tif: "),
+        (["cells.tif", "--to", "broken.tif"], 1, "equilabel: broken.tif: "),
         (["gray.tif"], 1, "LABELS must be whole numbers"),
         (["cells.tif", "--format", "xls"], 2, "--format must be one of"),
         (["cells.tif", "--spacing", "1,2,3"], 1, "--spacing must be 1 or 2 numbers"),
@@ -116,3 +117,23 @@ def test_what_looks_wrong_is_said(here, capsys):
     tiff("b.tif", rng.integers(0, 255, (90, 90)).astype(np.uint8))
     assert main(["segment", "b.tif", "--connectivity", "1", "--threshold", "200"]) == 0
     assert "pixels on average. If they are noise" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["batch", "segment", "measure"])
+def test_regions_without_roifile_are_refused_before_work(here, capsys, monkeypatch, command):
+    tiff("a.tif", CELLS)
+    monkeypatch.setattr("equilabel.cli.chunked.find_spec", lambda _: None)
+    assert main([command, "a.tif", "--out", "out", "--outlines", "roi"]) == 2
+    assert "--outlines roi needs roifile; got none installed" in capsys.readouterr().err
+    assert not (here / "out").exists()
+
+
+def test_outlines_of_images_in_chunks_are_refused(here, capsys):
+    zarr = pytest.importorskip("zarr")
+    zarr.save_array("a.zarr", picture())
+    assert main(["segment", "a.zarr", "--out", "out", "--outlines", "geojson"]) == 2
+    assert "--outlines needs the image as a whole, not chunks" in capsys.readouterr().err
+    tiff("b.tif", picture())
+    words = ["segment", "b.tif", "--out", "out", "--chunked", "--outlines", "geojson"]
+    assert main(words) == 2
+    assert not (here / "out").exists()

@@ -125,6 +125,8 @@ def check_choices(options: Options, choices: Choices) -> None:
         refused["series"] = options.series
     if "overlay" in choices.typed and options.overlay:
         refused["overlay"] = True
+    if options.outlines:
+        refused["outlines"] = options.outlines
     if "labels_format" in choices.typed and options.labels_format == "tiff":
         refused["labels_format"] = options.labels_format
     for name in refused:
@@ -160,6 +162,12 @@ def check_formats(options: Options) -> None:
         message = (
             "--format parquet needs pyarrow; got none installed. Install it with "
             "`pip install pyarrow`, or pass --format csv."
+        )
+        raise RefusedError(message)
+    if options.outlines == "roi" and find_spec("roifile") is None:
+        message = (
+            "--outlines roi needs roifile; got none installed. Install it with "
+            "`pip install roifile`, or pass --outlines geojson."
         )
         raise RefusedError(message)
     if options.labels_format == OME_ZARR and find_spec("zarr") is None:

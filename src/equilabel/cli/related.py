@@ -47,17 +47,19 @@ def run(word: str, to: str | None, out: Path, options: Options, *, overwrite: bo
             "replace it, or --out with another folder."
         )
         raise RefusedError(message)
+    at, images = files[0], []
     try:
         with Waiting() as waiting:
             waiting("read")
-            images = [_read(path, options) for path in files]
+            for at in files:
+                images.append(_read(at, options))
             waiting("measure")
             tables, notes = _tables(images, options)
         out.mkdir(parents=True, exist_ok=True)
         for table, path in zip(tables, finals.values(), strict=True):
             write_table(path, table)
     except (OSError, ValueError, TypeError, MemoryError) as error:
-        complain(f"{printable(files[0])}: {name_options(explain(error))}")
+        complain(f"{printable(at)}: {name_options(explain(error))}")
         return 1
     say(f"{printable(files[0])}: {len(tables[0])} objects, {_said(tables, to)}")
     for note in notes:
