@@ -178,7 +178,8 @@ def test_the_plugin_sees_only_the_facade_and_rooms_without_kernels():
     )
     seen = {each.split()[-1].removeprefix("equilabel.") for each in seen_from("widget", *rooms)}
     large = "chunked.viewing"  # images that do not fit into memory
-    assert seen <= {large, "devices.compiling", "devices.threads", "segmentation.outlines"}
+    selected = {"segmentation.outlines", "segmentation.selection"}
+    assert seen <= {large, "devices.compiling", "devices.threads", *selected}
 
 
 # The wings of the plugin, from the one that knows no screen to the one a person sees.

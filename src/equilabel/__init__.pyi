@@ -16,6 +16,8 @@ from .measuring import regionprops_table as regionprops_table
 from .papers.table import METHODS as METHODS
 from .segmentation import segment as segment
 from .segmentation.binarization import binarize as binarize
+from .segmentation.crops import Crop as Crop
+from .segmentation.crops import crops as crops
 from .segmentation.filters import smooth as smooth
 from .segmentation.filters import subtract_background as subtract_background
 from .segmentation.measure import measure as measure

@@ -17,6 +17,7 @@ STAGES = {
     "split": "splitting objects",
     "drop": "dropping objects",
     "measure": "measuring",
+    "relate": "relating objects",
     "histogram": "finding the threshold",
     "threshold": "finding the threshold",
     "choose": "finding objects that touch",

@@ -142,6 +142,16 @@ class SegmentOptions:
         "in 3D 0.65. For round objects, such as nuclei, 0.5 separates more.",
         bytes_each=60,
     )
+    split_by: str = option(
+        "shape",
+        "name",
+        "Where objects are parted: by shape, at their necks, or by intensity, along dark lines.",
+        before="With --split: shape or intensity.",
+        after="By intensity, the value of --split is a share of 0 to 1 of the gray values of the "
+        "object: how much darker the line is than the dimmer part; by default 0.2.",
+        words=("shape", "intensity"),
+        bytes_each=20,
+    )
     min_size: Any = option(
         0,
         "size",

@@ -103,6 +103,11 @@ FILE = Path(tempfile.mkdtemp(prefix="equilabel-attack-"), "a.png")
 Picture.fromarray(GRAY).save(FILE)
 
 
+def cut(**given):
+    """Cut out all objects."""
+    return list(equilabel.crops(**given))
+
+
 def written(**given):
     """Write outlines to a file that is left alone."""
     with tempfile.TemporaryDirectory() as folder:
@@ -154,6 +159,7 @@ CALLS = {
     "relate": good(equilabel.relate, children=LABELS, parents=LABELS),
     "outlines": good(equilabel.outlines, labels=LABELS),
     "write_outlines": good(written, labels=LABELS, tolerance=0.5, stacked=False),
+    "crops": good(cut, equilabel.crops, labels=LABELS, image=GRAY, margin=1),
     "grow": good(equilabel.grow, labels=LABELS, distance=2),
     "read": good(equilabel.read, path=FILE),
     "Segmentation": good(filtered, labels=FOUND.labels, table=FOUND.table, num=FOUND.num),
@@ -215,7 +221,7 @@ CALLS = {
 }  # fmt: skip
 PASSIVE = {
     *("METHODS", "PROPERTIES", "DeviceMemoryError", "DeviceUnavailableError"),
-    *("Image", "Polygon", "Relation", "Report"),
+    *("Crop", "Image", "Polygon", "Relation", "Report"),
 }
 
 # ------------------------------------------------------------------ what is passed

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy.ndimage import distance_transform_edt
+from skimage.morphology import local_maxima, reconstruction
 
-from equilabel import grow, label, split_touching
+from equilabel import binarize, grow, label, segment, smooth, split_touching
+from equilabel.samples import nuclei_2d
 
 Y, X = np.mgrid[:30, :60]
 TWO = ((Y - 15) ** 2 + (X - 18) ** 2 < 150) | ((Y - 15) ** 2 + (X - 38) ** 2 < 150)
@@ -95,7 +97,8 @@ def test_labels_without_markers_stay_whole_and_labels_are_never_joined():
         (lambda: split_touching(TWO, markers=TWO[1:]), "markers must have the shape"),
         (lambda: split_touching(TWO, markers=TWO * 1.0), "markers must be a mask or integers"),
         (lambda: split_touching(TWO, markers=~TWO), "markers must lie in objects"),
-        (lambda: split_touching(TWO, image=X), "image must be given with markers"),
+        (lambda: split_touching(TWO, image=X[1:]), "image must have the shape"),
+        (lambda: split_touching(TWO, image=X, tolerance=2), "tolerance must be 0 to 1"),
     ],
 )
 def test_refusals(call, text):
@@ -113,3 +116,88 @@ def test_arrays_stay_on_their_device():
     markers = TWO & (Y == 15) & (np.abs(X - 28) == 10)
     parts = split_touching(cupy.asarray(TWO), markers=markers)
     assert_array_equal(parts.get(), split_touching(TWO, markers=markers))
+
+
+# ---- Along dark lines
+
+
+def heights_of(mask, image):
+    """Return gray values from 1 to 256 in each component, 0 outside."""
+    components, heights = label(mask), np.zeros(mask.shape)
+    for number in range(1, components.max() + 1):
+        own = components == number
+        low, high = image[own].min(), image[own].max()
+        heights[own] = 1 + np.rint((image[own] - low) / ((high - low) or 1) * 255)
+    return heights
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.6])
+@pytest.mark.parametrize("shape", [(120, 110), (14, 40, 42)])
+def test_parts_by_intensity_are_those_of_h_maxima(share, shape):
+    """A part for each regional maximum of the reconstruction from what is lower by the share."""
+    noise = smooth(np.random.default_rng(len(shape)).random(shape), 2)
+    mask = noise > np.quantile(noise, 0.5)
+    heights = heights_of(mask, noise) + 300 * mask
+    lower = reconstruction(
+        heights - share * 255 - 1e-9, heights, footprint=np.ones([3] * len(shape))
+    )
+    wanted = label(local_maxima(lower, connectivity=len(shape)) & mask)
+    found = split_touching(mask, image=noise, tolerance=share)
+    assert found.max() == wanted.max()
+    assert_array_equal(found > 0, mask)
+    for number in range(1, wanted.max() + 1):  # each in a part of its own
+        assert len(set(found[wanted == number])) == 1
+    assert len({int(found[wanted == k][0]) for k in range(1, wanted.max() + 1)}) == wanted.max()
+    assert label(found).max() == found.max()
+
+
+def test_large_components_and_those_of_a_stack_are_split_by_intensity_alike(monkeypatch):
+    image = smooth(nuclei_2d((150, 160)), 2)
+    mask = binarize(image, "li")
+    whole = split_touching(mask, image=image)
+    monkeypatch.setattr("equilabel.segmentation.splitting.LARGE", 0)
+    assert_array_equal(split_touching(mask, image=image), whole)
+    stack, values = np.stack([mask, mask[::-1]]), np.stack([image, image[::-1]])
+    found = split_touching(stack, image=values, stacked=True)
+    assert_array_equal(found[0], whole)
+    assert found.max() == 2 * whole.max()
+    labels = np.where(X < 30, 1, 2) * TWO  # labels that touch are never mixed
+    parts = split_touching(labels, image=np.ones(TWO.shape))
+    assert_array_equal(parts, labels)
+    assert not split_touching(np.zeros((4, 5), bool), image=np.ones((4, 5))).any()
+
+
+def test_segment_splits_by_intensity_and_among_markers_in_a_mask():
+    image = nuclei_2d((200, 210))
+    mask = binarize(image, "otsu", sigma=2)
+    found = segment(image, sigma=2, split=0.1, split_by="intensity")
+    by_hand = split_touching(mask, image=smooth(image, 2), tolerance=0.1)
+    assert_array_equal(found.labels, by_hand)
+    assert "split" not in found.in_pixels
+    dark = segment(image.max() - image, sigma=2, dark=True, split=True, split_by="intensity")
+    assert dark.num == pytest.approx(segment(image, sigma=2, split=True, split_by="intensity").num)
+    markers = np.zeros(image.shape, int)
+    markers[::25, ::25] = np.arange(1, 1 + markers[::25, ::25].size).reshape(8, 9)
+    seeded = segment(image, sigma=2, markers=markers)
+    assert_array_equal(seeded.labels, split_touching(mask, markers=markers))
+    assert seeded.num > segment(image, sigma=2).num
+    assert seeded.table.area.sum() == mask.sum()
+    where = np.zeros(image.shape, bool)
+    where[:100] = True
+    masked = segment(image, sigma=2, mask=where)
+    assert_array_equal(masked.labels, label(mask & where))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"split_by": "color"}, "split_by must be one of"),
+        ({"split_by": "intensity", "split": 1.5}, "split must be 0 to 1"),
+        ({"split_by": "intensity", "split": "2px"}, "split must be a number"),
+        ({"mask": np.ones(3)}, "mask must have the shape of the image"),
+        ({"markers": np.ones(3)}, "markers must have the shape of the labels"),
+    ],
+)
+def test_what_segment_cannot_split_by_is_refused(given, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        segment(nuclei_2d((30, 30)), **given)

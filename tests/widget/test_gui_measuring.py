@@ -46,6 +46,30 @@ def test_labels_are_measured_without_gray_values(viewer, qtbot):
     assert form.message.text() == ""  # it was about them
 
 
+def test_objects_get_those_they_lie_in_and_these_their_number(viewer, qtbot, notes):
+    cells = label(np.pad(np.ones((2, 8, 8), bool), ((0, 0), (2, 2), (2, 2))), stacked=True)
+    spots = np.zeros(cells.shape, int)
+    spots[0, 3, 3], spots[0, 8, 8:11], spots[1, 5, 5], spots[1, 0, 0] = 1, 2, 3, 4
+    options = {"axis_labels": ("t", "y", "x")}
+    outer = viewer.add_labels(cells, name="cells", **options)
+    viewer.add_labels(spots, name="spots", **options)
+    form = open_form(viewer, qtbot, MEASURE)
+    form.labels.value, form.parents.value = viewer.layers["spots"], outer
+    layer = run(form, qtbot)
+    assert layer.name == "spots"
+    assert layer.features["parent"][1:].tolist() == [1, 1, 2, 0]
+    assert layer.features["overlap"][1:].tolist() == [1, 2, 1, 0]
+    assert "area" in layer.features
+    assert outer.features["children"][1:].tolist() == [2, 1]
+    assert outer.get_status((0, 4, 4), world=True)["coordinates"].count("children: 2")
+    form.parents.value = None
+    assert "parent" in run(form, qtbot).features  # what was measured before is kept
+    viewer.add_labels(spots[:, 1:], name="smaller", **options)
+    form.parents.value = viewer.layers["smaller"]
+    run(form, qtbot)
+    assert "parents must have the shape of the labels" in notes()[-1]
+
+
 def test_an_image_that_does_not_fit_is_told(viewer, qtbot, notes):
     viewer.add_image(np.ones((4, 5)), name="gray")
     viewer.add_labels(np.ones((3, 3), int), name="mine")

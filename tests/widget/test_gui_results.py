@@ -11,7 +11,7 @@ from qtpy.QtGui import QGuiApplication
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QFileDialog
 
-from equilabel import segment
+from equilabel import outlines, segment
 from equilabel.segmentation.outlines import EDGE
 from equilabel.storage.table import as_table, read_table
 from equilabel.widget.logic.features import column_types
@@ -285,6 +285,48 @@ def test_several_ranges_hold_at_once(form):
     assert panel.ranges["area"] == (least, most)
     assert 20 < least < most < 90
     assert int(panel.count.text().split()[1]) < both
+
+
+def test_a_condition_keeps_objects_together_with_the_ranges(viewer, qtbot, form, notes):
+    layer, panel = form.results.layer, form.results.filter
+    keep_within(panel.rows[0], "area", 20.0, 60.0)
+    before = int(panel.count.text().split()[1])
+    panel.condition.setText("aera > 30")
+    panel.condition.editingFinished.emit()
+    assert "Did you mean 'area'?" in notes()[-1]
+    panel.condition.setText("area > 30 and `centroid-0` < 60")
+    panel.condition.editingFinished.emit()
+    kept = int(panel.count.text().split()[1])
+    assert 0 < kept < before
+    rows = layer.features
+    low, high = panel.rows[0].ends
+    wanted = (rows["area"] > 30) & (rows["centroid-0"] < 60) & rows["area"].between(low, high)
+    outlined = np.asarray(form.results.outlines.layer.data) > 0
+    np.testing.assert_array_equal(outlined, np.isin(layer.data, np.flatnonzero(wanted)))
+    panel.button.click()
+    with qtbot.waitSignal(panel.task.done, timeout=LONG):
+        pass
+    QApplication.processEvents()
+    fewer = viewer.layers["nuclei objects kept"]
+    assert fewer.data.max() == kept
+    line = fewer.metadata["equilabel"]["python"]
+    assert line.endswith("found = filter_objects(found, 'area > 30 and `centroid-0` < 60')")
+
+
+def test_outlines_become_a_shapes_layer(viewer, qtbot, form):
+    layer = form.results.layer
+    form.results.shapes_button.click()
+    name = f"{layer.name} outlines"
+    qtbot.waitUntil(lambda: name in viewer.layers, timeout=LONG)
+    shapes = viewer.layers[name]
+    exact = outlines(layer.data)
+    rings = [ring for each in exact.values() for polygon in each for ring in polygon.rings]
+    assert [each.tolist() for each in shapes.data] == [ring.tolist() for ring in rings]
+    assert shapes.features["label"].tolist() == [
+        number for number, each in exact.items() for polygon in each for _ in polygon.rings
+    ]
+    assert (shapes.scale == layer.scale).all()
+    assert shapes.units == layer.units
 
 
 # -------------------------------------------------------------------- plots

@@ -7,7 +7,7 @@ import pytest
 
 from equilabel import segment
 from equilabel.samples import movie, nuclei_2d, nuclei_3d
-from gui import LONG, MEASURE, SEGMENT, answer, canvas, colors_on, open_form, run, settle
+from gui import LONG, MEASURE, SEGMENT, answer, canvas, colors_on, open_form, run, settle, shown
 from pictures import pictures
 from references import GRID_METHODS
 
@@ -109,6 +109,22 @@ def test_every_field_reaches_the_run(viewer, qtbot, form):
     assert (made(layer)["method"], made(layer)["device"]) == ("komura", "cpu")
     assert "eccentricity" in layer.features
     assert "perimeter" not in layer.features
+
+
+def test_objects_are_split_along_dark_lines(viewer, qtbot, form):
+    fields, pixels = form.fields, viewer.layers[0].data
+    fields.sigma.value, fields.split.value, fields.split_by.value = 1.0, True, "intensity"
+    assert not fields.depth.number.enabled
+    fields.show_preview.value = True
+    outlined = shown(form, qtbot)
+    found = segment(pixels, sigma=1.0, split=True, split_by="intensity")
+    np.testing.assert_array_equal(outlined, found.labels > 0)
+    assert fields.count.text() == f"{found.num} objects"
+    layer = run(form, qtbot)
+    np.testing.assert_array_equal(layer.data, found.labels)
+    assert found.num > segment(pixels, sigma=1.0).num
+    assert "split=True, split_by='intensity'" in made(layer)["python"]
+    assert "--split --split-by=intensity" in made(layer)["batch"]
 
 
 def test_dark_objects_are_found(viewer, qtbot):

@@ -17,7 +17,7 @@ from equilabel.widget.logic.histogram import compute_histogram, sample
 from equilabel.widget.logic.messages import explain
 from equilabel.widget.logic.objects import count_objects, format_number, format_value, show_objects
 from equilabel.widget.logic.samples import as_layers
-from equilabel.widget.logic.scripts import with_filter
+from equilabel.widget.logic.scripts import with_filters
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.warming import miniature, warm_up_measuring
 
@@ -143,7 +143,9 @@ def test_numbers_have_few_digits():
 def test_chosen_objects_are_outlined():
     labels = np.pad(np.full((1, 3, 3), 4), 1)
     ring = [[2, 2, 2], [2, 1, 2], [2, 2, 2]]
-    assert Outlines(labels, np.array([4]), lambda: 1)[1, 1:4, 1:4].tolist() == ring
+    drawn = Outlines(labels, np.array([4]), lambda: 1)
+    assert drawn[1, 1:4, 1:4].tolist() == ring
+    assert drawn[1:2, 1:4, 1:4].tolist() == [ring]  # a plane of a stack, as napari reads it
     np.testing.assert_array_equal(outline(np.pad(np.ones((3, 3), bool), 1)), np.pad(ring, 1))
 
 
@@ -163,8 +165,12 @@ def test_a_sample_has_its_pixel_size_and_the_names_of_its_axes():
 
 
 def test_a_line_of_python_says_the_filter():
-    line = with_filter("found = segment(image)", {"area": (20.0, math.inf)})
-    assert line.split("; ")[-1] == "found = filter_objects(found, {'area': (20.0, None)})"
+    line = with_filters("found = segment(image)", [{"area": (20.0, math.inf)}, "area < 90"])
+    assert line.split("; ")[1:] == [
+        "from equilabel import filter_objects",
+        "found = filter_objects(found, {'area': (20.0, None)})",
+        "found = filter_objects(found, 'area < 90')",
+    ]
 
 
 def test_an_array_is_read_in_slabs():

@@ -23,7 +23,7 @@ from equilabel.widget.logic.choices import (
 from equilabel.widget.logic.features import find_kept, keep_objects
 from equilabel.widget.logic.objects import summarize
 from equilabel.widget.logic.outcomes import measure_source, segment_source
-from equilabel.widget.logic.scripts import python_line, why_no_command, with_filter
+from equilabel.widget.logic.scripts import python_line, why_no_command, with_filters
 from equilabel.widget.logic.sources import Source, labels_transform
 
 layers = pytest.importorskip("napari.layers")
@@ -408,7 +408,7 @@ def test_the_python_line_of_a_filtered_layer_repeats_the_filter():
     outcome, _ = run(layer)
     middle = float(outcome.features["area"].median())
     ranges = {"area": (middle, np.inf), "num_pixels": (-np.inf, 2 * middle)}
-    line = with_filter(outcome.metadata["python"], ranges)
+    line = with_filters(outcome.metadata["python"], [ranges])
     names = {"viewer": type("viewer", (), {"layers": {"cells": layer}})}
     exec(line, names)  # what a person would paste
     kept = find_kept(outcome.features, ranges)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from equilabel.arguments import check_callable, check_flag, check_flags, check_names
@@ -11,13 +12,13 @@ from equilabel.measuring import check_spacing, make_request
 from equilabel.papers import find_method
 
 from .checks import check_sizes, in_pixels, knows_images, refuse_colors, take_channel
-from .filters import as_pixels
+from .filters import as_pixels, smooth
 from .result import Segmentation
 from .stages import (
+    Splitting,
     check_track,
     counted_for,
     default_properties,
-    depth_of,
     drop,
     find_foreground,
     keep_objects,
@@ -30,6 +31,7 @@ from .stages import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from typing import Literal
 
     from numpy.typing import ArrayLike
 
@@ -56,6 +58,9 @@ def segment(
     fill_holes: bool = False,
     connectivity: int | None = None,
     split: bool | Length = False,
+    split_by: Literal["shape", "intensity"] = "shape",
+    markers: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
     min_size: Size = 0,
     max_size: Size | None = None,
     exclude_border: bool = False,
@@ -115,6 +120,14 @@ def segment(
     split : bool, float or str
         Whether to split objects that touch, as `split_touching` does; or its tolerance, in pixels
         or as a length with a unit. True means its default; False and 0 mean no splitting.
+    split_by : {"shape", "intensity"}
+        Where objects are split: at their necks; or along dark lines of the smoothed image (bright
+        ones if `dark`), where a number for `split` is a share of gray values, as for
+        `split_touching`.
+    markers : array of bool or int, optional
+        Where objects are: objects with several markers are split among them, and nothing else is.
+    mask : array of bool, optional
+        Where objects may be: other pixels are background. The threshold is that of the whole image.
     min_size, max_size : int or str
         Smallest and largest size of an object; other objects are dropped. A number of pixels, or an
         area (in 3D a volume) with a unit: "5um2", "1um3".
@@ -184,7 +197,7 @@ def segment(
     distances = check_spacing(spacing, rank)
     check_track(track, stacked)
     scale: dict[str, Any] = {"spacing": None if spacing is None else distances, "unit": unit}
-    depth = depth_of(split, rank, **scale)
+    splitting = Splitting.of(split, split_by, markers, rank, dark=dark, **scale)
     sizes = check_sizes(min_size, max_size, rank, **scale)
     radii = radii_in_pixels(pixels.ndim, background, closing, opening, stacked=stacked, **scale)
     wanted = default_properties(rank, distances, stacked) if properties is None else properties
@@ -204,26 +217,26 @@ def segment(
             block_size=block_size,
             offset=offset,
             fill_holes=fill_holes,
+            mask=mask,
             stacked=stacked,
             **scale,
         )
         report("label")
-        problem = problem_of(
-            *foreground, connectivity, stacked=stacked, method=method, device=where
-        )
-        wanted = counted_for(names, rank, depth, exclude_border=exclude_border)
-        shape, hops = problem.image.shape, connectivity or rank
-        request = make_request(wanted, channels, shape, spacing, stacked=problem.stacked)
-        made = solve(problem, request, counted=True, painted=depth is not None)
-        made = split_objects(made, request, depth, hops, report)
+        how: Any = {"stacked": stacked, "method": method, "device": where}
+        problem = problem_of(*foreground, connectivity, **how)
+        wanted = counted_for(names, rank, splitting, exclude_border=exclude_border)
+        request = make_request(wanted, channels, problem.image.shape, spacing, stacked=stacked)
+        made = solve(problem, request, counted=True, painted=splitting.needed)
+        gray, hops = partial(smooth, pixels, sigma, stacked=stacked, **scale), connectivity or rank
+        made = split_objects(made, request, splitting, hops, report, gray)
         made = drop(problem, made, report, limits=sizes, exclude_border=exclude_border)
         report("measure")
         labels = made.labels
         table: Any = make_table(request.columns(made.counts, labels), names)
         table, count = keep_objects(table, labels, int(made.count), keep)
-        if track:
-            table = with_tracks(table, names, labels)
+        table = with_tracks(table, names, labels) if track else table
         labels = place(labels, home)
+    lengths = (sigma, block_size, splitting.depth if splitting.at_necks else None)
     return Segmentation(
         labels=labels,
         table=table,
@@ -233,7 +246,7 @@ def segment(
         spacing=distances,
         method=find_method(method).name,
         device=where,
-        in_pixels=in_pixels(pixels.ndim, sigma, block_size, depth, *sizes, stacked=stacked, **scale)
+        in_pixels=in_pixels(pixels.ndim, *lengths, *sizes, stacked=stacked, **scale)
         | radii.in_pixels(stacked),
     )
 

@@ -59,10 +59,13 @@ class Outlines:
         if part.size > LARGEST and part.ndim > 2:
             return np.zeros(part.shape, np.uint8)
         hit = np.isin(part, self._chosen)
-        if part.ndim != 2:
+        sides = [side for side in part.shape if side > 1]
+        if len(sides) > 2:
             return hit.astype(np.uint8) * np.uint8(EDGE)
-        padded = np.pad(np.where(hit, part, 0), 1)  # so that the border of the image is an edge
-        return outline(padded, self._width())[1:-1, 1:-1]
+        # napari reads a plane of a stack as a slab, because it projects what lies in its thickness.
+        plane = np.where(hit, part, 0).reshape([1] * (2 - len(sides)) + sides)
+        padded = np.pad(plane, 1)  # so that the border of the image is an edge
+        return outline(padded, self._width())[1:-1, 1:-1].reshape(part.shape)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> HostArray:
         """Draw all of it."""

@@ -34,6 +34,11 @@ class Polygon(NamedTuple):
     outer: Points
     holes: tuple[Points, ...] = ()
 
+    @property
+    def rings(self) -> tuple[Points, ...]:
+        """The outer ring, and those of the holes."""
+        return (self.outer, *self.holes)
+
 
 def outlines(labels: ArrayLike, *, tolerance: float = 0.0) -> dict[int, list[Polygon]]:
     """Return the outlines of labeled objects as polygons.

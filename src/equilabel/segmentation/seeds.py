@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.arguments import check_flag, normalize_bools, shown
+from equilabel.arguments import check_flag, normalize_bools
 from equilabel.devices import fetch, place, resolve, take, using
 from equilabel.measuring import check_spacing
 from equilabel.measuring.checks import check_labels
@@ -81,8 +81,8 @@ def grow(
         given: Any = None if spacing is None else finest
         far = length_in_pixels("distance", distance, 1, spacing=given, unit=unit)[0] * finest[0]
     numbers = fetch(source)
-    masks = None if mask is None else _beside("mask", mask, numbers).astype(bool)
-    images = None if image is None else _beside("image", image, numbers)
+    masks = None if mask is None else beside("mask", mask, numbers).astype(bool)
+    images = None if image is None else beside("image", image, numbers)
     out = np.empty_like(numbers)
     for k in range(len(numbers)) if stacked else (...,):
         area, values = (None if each is None else each[k] for each in (masks, images))
@@ -100,11 +100,11 @@ def place_like(source: HostArray, made: HostArray) -> HostArray:
     return there
 
 
-def _beside(name: str, array: Any, labels: HostArray) -> HostArray:
+def beside(name: str, array: Any, labels: HostArray, of: str = "labels") -> HostArray:
     """Return an array on the host; raise ValueError unless it has the shape of labels."""
     found: HostArray = fetch(normalize_bools(take(array, name)))
     if found.shape != labels.shape:
-        message = f"{name} must have the shape of the labels, {labels.shape}; got {found.shape}."
+        message = f"{name} must have the shape of the {of}, {labels.shape}; got {found.shape}."
         raise ValueError(message)
     return found
 
@@ -126,13 +126,13 @@ def _grow_one(
         return np.asarray(expand_labels(labels, far, spacing=spacing), labels.dtype)
     apart = distance_transform_edt(labels == 0, sampling=spacing)
     area = apart <= far if mask is None else (apart <= far) & mask
-    relief = apart if image is None else -_finite(image)
+    relief = apart if image is None else -finite(image)
     kind = np.int32 if labels.dtype.itemsize <= 4 else np.int64
     grown: HostArray = watershed(relief, labels.astype(kind), mask=area | (labels > 0))
     return grown.astype(labels.dtype)
 
 
-def _finite(image: HostArray) -> NDArray[np.float64]:
+def finite(image: HostArray) -> NDArray[np.float64]:
     """Return gray values as floats, the lowest one for NaN."""
     values = image.astype(np.float64)
     return np.nan_to_num(values, nan=np.nanmin(values) if np.isfinite(values).any() else 0.0)
@@ -144,7 +144,7 @@ def _finite(image: HostArray) -> NDArray[np.float64]:
 def split_at_markers(
     labels: HostArray,
     markers: Any,
-    image: Any,
+    image: HostArray | None,
     *,
     spacing: tuple[float, ...],
     stacked: bool,
@@ -158,7 +158,7 @@ def split_at_markers(
     from scipy.ndimage import find_objects
     from skimage.segmentation import watershed
 
-    seeds = _beside("markers", markers, labels)
+    seeds = beside("markers", markers, labels)
     if seeds.dtype.kind not in "bui":
         message = f"markers must be a mask or integers; got {seeds.dtype}. Pass label(markers)."
         raise TypeError(message)
@@ -166,7 +166,6 @@ def split_at_markers(
         from equilabel.labeling import label
 
         seeds = label(seeds, stacked=stacked)
-    values = None if image is None else _beside("image", image, labels)
     if not (seeds[labels > 0] > 0).any() and (seeds > 0).any():
         message = "markers must lie in objects; got none that does. Pass markers inside the mask."
         raise ValueError(message)
@@ -181,7 +180,7 @@ def split_at_markers(
         if count < 2:
             continue
         numbered = numbered.reshape(own.shape) + (known[0] != 0)
-        relief = -_radii(own, spacing, stacked) if values is None else -_finite(values[box])
+        relief = -_radii(own, spacing, stacked) if image is None else -finite(image[box])
         parts = watershed(relief, numbered.astype(np.int32), mask=own)
         out[box][own] = most + parts[own]
         most += count
@@ -197,10 +196,3 @@ def _radii(own: NDArray[np.bool_], spacing: tuple[float, ...], stacked: bool) ->
     apart = distance_transform_edt(padded, sampling=(1.0,) * (own.ndim - len(spacing)) + spacing)
     inner = (slice(m, m + side) for m, side in zip(margins, own.shape, strict=True))
     return np.asarray(apart[tuple(inner)])
-
-
-def check_markers(markers: Any, image: Any) -> None:
-    """Raise ValueError if there is an image to split by, but no markers."""
-    if markers is None and image is not None:
-        message = f"image must be given with markers; got {shown(image)} and no markers."
-        raise ValueError(message)

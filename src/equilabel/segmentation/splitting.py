@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.arguments import check_flag
+from equilabel.arguments import check_flag, check_number
 from equilabel.devices import fetch, place, resolve, take, threads, using
 from equilabel.labeling import label, solve
 from equilabel.labeling.problem import make_problem
-from equilabel.measuring import check_spacing, make_request
+from equilabel.measuring import check_spacing, count_labels, make_request
 from equilabel.measuring.measurement import Measurement
 from equilabel.measuring.moments import covariance
 from equilabel.quantities import length_in_pixels, parse
 
-from .seeds import check_markers, place_like, split_at_markers
+from .seeds import beside, finite, place_like, split_at_markers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 # ---- Objects of an image
 
+SHARE, STEPS = 0.2, 256  # of the range of gray values of a component, and its levels
 FLAT, SOLID = 0.8, 0.65  # pixels, in 2D and 3D: smaller ones cut rings; docs/guide.md has figures
 FLATTEST = 1e9  # largest ratio of spacings that is distinguished
 
@@ -67,12 +68,14 @@ def split_touching(
         Where objects are, one marker or more for each: objects with several markers are split among
         them, and nothing else is split. A mask, whose components are the markers, or labels.
     image : array, optional
-        Gray values, with `markers`: objects are split along dark lines instead of at necks.
+        Gray values: objects are split along dark lines instead of at necks. Smooth them first.
     tolerance : float or str, optional
         Smallest difference of the two radii, in pixels or with a unit: 1.5, "1.5px", "0.4um". With
         a smaller tolerance, more objects are split. Default 0.8 pixels, with three axes 0.65; more
         if the axes differ, by the root mean square of their spacing. For round objects, such as
-        nuclei, 0.5 finds more of those that touch.
+        nuclei, 0.5 finds more of those that touch. With an `image`, a share of 0 to 1: by how much
+        the line between two parts must be darker than the brightest pixel of the dimmer one, of the
+        range of gray values in the component. Default 0.2.
     spacing : float or sequence of float, optional
         Distance between neighboring pixels along each spatial axis, in any unit. Default 1. If the
         axes differ, a `tolerance` in pixels refers to the smallest spacing.
@@ -117,13 +120,13 @@ def split_touching(
     problem = make_problem(source, None, connectivity, stacked)
     shape, rank = source.shape, source.ndim - stacked
     given = None if spacing is None else check_spacing(spacing, rank)
-    check_markers(markers, image)
-    if markers is not None:
-        around: Any = {"spacing": given or (1.0,) * rank, "stacked": stacked}
+    if markers is not None or image is not None:
         objects = fetch(solve(problem).labels)
-        parts = split_at_markers(objects, markers, image, **around)
-        numbers = label(parts, connectivity=connectivity, stacked=stacked, device="cpu")
-        return place_like(source, numbers)
+        rule = make_rule(0.0, given or (1.0,) * rank, connectivity or rank, stacked)
+        values = None if image is None else beside("image", image, objects)
+        if markers is None:
+            rule = rule._replace(tolerance=check_share("tolerance", tolerance))
+        return place_like(source, split_otherwise(objects, markers, values, rule))
     wanted = usual_tolerance(given or (1.0,) * rank) if tolerance is None else tolerance
     depth = tolerance_in_pixels("tolerance", wanted, given, unit)
     request = make_request(shape_properties(rank), None, shape, spacing, stacked=stacked)
@@ -154,6 +157,46 @@ def tolerance_in_pixels(
     parse(name, tolerance)  # one length, not one for each axis
     finest = None if spacing is None else (min(spacing),)
     return length_in_pixels(name, tolerance, 1, spacing=finest, unit=unit)[0]
+
+
+def check_share(name: str, tolerance: Any) -> float:
+    """Return the tolerance of a split by gray values, or raise TypeError or ValueError."""
+    return SHARE if tolerance is None else check_number(name, tolerance, 0, 1)
+
+
+def split_otherwise(
+    labels: HostArray, markers: Any, image: HostArray | None, rule: Rule
+) -> HostArray:
+    """Split components at markers, along dark lines of an image, or both; number all objects."""
+    if markers is None and image is not None:
+        return _split_by_values(labels, image, rule)
+    around: Any = {"spacing": rule.distances, "stacked": rule.stacked}
+    parts = split_at_markers(labels, markers, image, **around)
+    how: Any = {"connectivity": rule.connectivity, "stacked": rule.stacked}
+    numbers: HostArray = label(parts, device="cpu", **how)
+    return numbers
+
+
+def _split_by_values(labels: HostArray, image: HostArray, rule: Rule) -> HostArray:
+    """Split components along dark lines, and number all objects; labels are overwritten.
+
+    Gray values become whole numbers from 1, for the darkest pixel of a component, to `STEPS`.
+    """
+    values = finite(image)
+    request = make_request(("bbox", "intensity_min"), values, labels.shape, stacked=rule.stacked)
+    counts = count_labels(labels, request.values, request.plan)
+    if not len(counts.labels):
+        return labels
+    found: Any = counts.values
+    lows, highs = (np.append(0.0, each[:, 0]) for each in (found.lows, found.highs))
+    shares = (values - lows[labels]) / np.where(highs > lows, highs - lows, 1.0)[labels]
+    heights = 1 + np.rint(np.clip(shares, 0, 1) * (STEPS - 1)).astype(np.int32)
+    boxes = boxes_of(counts)
+    parts, several = find_parts(labels, boxes, rule, heights**2)
+    chosen = np.flatnonzero(several > 1)
+    split = Split(chosen, parts, several[chosen]) if len(chosen) else None
+    objects: HostArray = number_parts(labels, labels, boxes, split)[0]
+    return objects
 
 
 def split_components(
@@ -282,6 +325,7 @@ TOGETHER = 2**14  # cells of the boxes of a task
 FLOODED = 2**19  # pixels that are flooded before the run can be called off
 MOST = 2**31 - 1  # cells of a box: they are numbered by 32 bits
 LARGE = 2**20  # cells of a box from which on threads share it
+BY_SHAPE = np.empty(0, np.int32)  # no heights
 
 
 class Rule(NamedTuple):
@@ -300,7 +344,10 @@ def make_rule(tolerance: float, spacing: Sequence[float], connectivity: int, sta
 
 
 def find_parts(
-    labels: HostArray, boxes: NDArray[np.int64], rule: Rule
+    labels: HostArray,
+    boxes: NDArray[np.int64],
+    rule: Rule,
+    heights: NDArray[np.int32] = BY_SHAPE,
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Split components at their necks; return the part of each pixel and the numbers of parts.
 
@@ -314,19 +361,19 @@ def find_parts(
     axes = labels.ndim
     sides = boxes[:, 1 + axes :] - boxes[:, 1 : 1 + axes] + 2
     cells = sides.prod(axis=1, dtype=np.float64)
-    if cells.sum() > CROPS * labels.size + TOGETHER:
+    if cells.sum() > CROPS * labels.size + TOGETHER and not heights.size:
         _split_sprawling(labels, boxes, rule, parts, several)
         return parts, several
-    how = _arguments(rule, int(sides.max(initial=0)))
-    shape, flat = np.array(labels.shape), labels.reshape(-1)
+    how = _arguments(rule, int(sides.max(initial=0)), by_shape=not heights.size)
+    shape, flat, heights = np.array(labels.shape), labels.reshape(-1), heights.reshape(-1)
     for one in np.flatnonzero(cells >= LARGE):
-        several[one] = _split_large(flat, shape, boxes[one], how, parts)
+        several[one] = _split_large(flat, shape, boxes[one], how, parts, heights)
     order = np.argsort(-cells, kind="stable")[np.count_nonzero(cells >= LARGE) :]
     boxes, counts = boxes[order], several[order]
     threads.each(
         kernels.find_parts,
         [
-            (flat, shape, boxes[a:b], *how, parts.reshape(-1), counts[a:b])
+            (flat, shape, boxes[a:b], *how, heights, parts.reshape(-1), counts[a:b])
             for a, b in _shares(boxes)
         ],
     )
@@ -340,9 +387,9 @@ def _split_large(
     box: NDArray[np.int64],
     how: tuple[Any, ...],
     parts: NDArray[np.int32],
+    heights: NDArray[np.int32] = BY_SHAPE,
 ) -> int:
     """Split a component as the kernel `find_parts` does, in threads, in pieces of work."""
-    from .cpu import distances
     from .cpu import parts as kernels
 
     margins, steps, costs, scale, limits = how
@@ -358,22 +405,11 @@ def _split_large(
         raise ValueError(message)
     cells = np.empty(sides.prod(), np.uint8)
     kernels.copy_cells(labels, shape, box[0], origin, sides, cells)
-    squares, one = np.zeros(cells.size, costs.dtype), np.empty(cells.size, costs.dtype)
-    other = np.empty(cells.size if margins.sum() > 2 else 0, costs.dtype)
-    image, far = (cells, sides, margins, costs), costs.dtype.type(limits[2])
-    top = axes - int(margins.sum())
-    inner = int(sides[top + 1 :].prod())
-    for choice in range(2 ** (axes - top - 1)):
-        slabs = threads.ranges(int(sides[top]), cells.size, fine=True)
-        threads.each(
-            distances.measure_slab, [(*image, far, choice, *slab, one, other) for slab in slabs]
-        )
-        strips = threads.ranges(inner, cells.size, distances.STRIP, fine=True)
-        threads.each(
-            distances.measure_along,
-            [(*image, choice, *strip, one, other, squares) for strip in strips],
-        )
-    del one, other
+    squares = np.zeros(cells.size, costs.dtype)
+    if heights.size:
+        kernels.copy_heights(heights, shape, origin, sides, cells, squares)
+    else:
+        _measure(cells, sides, how, squares)
     offsets = steps @ np.append(sides[:0:-1].cumprod()[::-1], 1)
     marks = np.zeros(cells.size, np.int32)
     count = int(kernels.find_seeds(cells, squares, offsets, scale, limits, marks))
@@ -387,7 +423,32 @@ def _split_large(
     return count
 
 
-def _arguments(rule: Rule, longest: int) -> tuple[Any, ...]:
+def _measure(
+    cells: NDArray[np.uint8], sides: NDArray[np.int64], how: tuple[Any, ...], squares: HostArray
+) -> None:
+    """Measure the squared distances of a large component to the background, in threads."""
+    from .cpu import distances
+
+    margins, _, costs, _, limits = how
+    one = np.empty(cells.size, costs.dtype)
+    other = np.empty(cells.size if margins.sum() > 2 else 0, costs.dtype)
+    image, far = (cells, sides, margins, costs), costs.dtype.type(limits[2])
+    axes = len(sides)
+    top = axes - int(margins.sum())
+    inner = int(sides[top + 1 :].prod())
+    for choice in range(2 ** (axes - top - 1)):
+        slabs = threads.ranges(int(sides[top]), cells.size, fine=True)
+        threads.each(
+            distances.measure_slab, [(*image, far, choice, *slab, one, other) for slab in slabs]
+        )
+        strips = threads.ranges(inner, cells.size, distances.STRIP, fine=True)
+        threads.each(
+            distances.measure_along,
+            [(*image, choice, *strip, one, other, squares) for strip in strips],
+        )
+
+
+def _arguments(rule: Rule, longest: int, *, by_shape: bool = True) -> tuple[Any, ...]:
     """Return margins, steps, costs, scale and limits for the kernel `find_parts`."""
     from .cpu.parts import FAR, WHOLE
 
@@ -408,6 +469,9 @@ def _arguments(rule: Rule, longest: int) -> tuple[Any, ...]:
     margins[: int(rule.stacked)] = 0
     width = 0.5 + rule.tolerance  # a neck has a width, too
     limits = np.array([rule.tolerance, width, FAR[dtype]])
+    if not by_shape:
+        limits = np.array([rule.tolerance * (STEPS - 1), 0.0, np.inf])
+        return margins, steps, costs.astype(np.int32), 1.0, limits
     return margins, steps, costs, 0.5 if whole else 1.0, limits
 
 

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.arguments import check_flag, check_whole, shown
+from equilabel.arguments import check_choice, check_flag, check_whole, shown
+from equilabel.devices import fetch
 from equilabel.labeling import paint
 from equilabel.measuring import PROPERTIES, check_spacing, count_labels
 
 from .binarization import ThresholdedImage, apply_threshold, from_mask
 from .filters import check_background_method, subtract_background, widths_in_pixels
 from .morphology import close_mask, fill_mask, open_mask
+from .seeds import beside, finite, place_like
 from .selection import (
     columns_in,
     drop_components,
@@ -21,7 +23,15 @@ from .selection import (
     refuse_columns,
     select_components,
 )
-from .splitting import shape_properties, split_components, tolerance_in_pixels, usual_tolerance
+from .splitting import (
+    check_share,
+    make_rule,
+    shape_properties,
+    split_components,
+    split_otherwise,
+    tolerance_in_pixels,
+    usual_tolerance,
+)
 from .tracking import track_overlaps
 
 if TYPE_CHECKING:
@@ -39,6 +49,9 @@ if TYPE_CHECKING:
 # ---- Splitting of objects that touch
 
 
+SPLITS = ("shape", "intensity")
+
+
 def depth_of(split: bool | Length, rank: int, **scale: Any) -> float | None:
     """Return the tolerance of `split_touching` in pixels, or None if nothing is split."""
     if split is False or split is None:
@@ -49,26 +62,74 @@ def depth_of(split: bool | Length, rank: int, **scale: Any) -> float | None:
     return tolerance_in_pixels("split", wanted, **known) or None
 
 
+class Splitting(NamedTuple):
+    """How objects that touch are split."""
+
+    depth: float | None  # pixels, or a share of gray values; None if nothing is split
+    by: str = "shape"
+    markers: Any = None
+    dark: bool = False
+
+    @classmethod
+    def of(
+        cls, split: bool | Length, by: str, markers: Any, rank: int, *, dark: bool, **scale: Any
+    ) -> Splitting:
+        """Check the arguments of `segment`."""
+        check_choice("split_by", by, SPLITS)
+        depth = None
+        if by == "intensity" and split:
+            depth = check_share("split", None if split is True else split) or None
+        elif by == "shape":
+            depth = depth_of(split, rank, **scale)
+        return cls(depth, by, markers, dark)
+
+    @property
+    def needed(self) -> bool:
+        """Whether something is split."""
+        return self.depth is not None or self.markers is not None
+
+    @property
+    def at_necks(self) -> bool:
+        """Whether components are measured first, because convex ones are not split."""
+        return self.needed and self.markers is None and self.by == "shape"
+
+
 def counted_for(
-    names: list[str], rank: int, depth: float | None, *, exclude_border: bool
+    names: list[str], rank: int, splitting: Splitting, *, exclude_border: bool
 ) -> list[str]:
     """List the properties to count: the columns, and what splitting and dropping need."""
-    shapes = () if depth is None else shape_properties(rank)
+    shapes = shape_properties(rank) if splitting.at_necks else ()
     return [*names, *(("bbox",) if exclude_border else ()), *shapes]
 
 
 def split_objects(
     found: Solution,
     request: Request,
-    depth: float | None,
+    splitting: Splitting,
     connectivity: int,
     report: Callable[[str], None],
+    values: Callable[[], Array],
 ) -> Solution:
-    """Split objects that touch; return labels, their number, and their counts."""
-    if depth is None:
+    """Split objects that touch; return labels, their number, and their counts.
+
+    `values` returns the smoothed image.
+    """
+    if not splitting.needed:
         return found
     report("split")
-    parts = split_components(found.labels, found.counts, depth, request.spacing, connectivity)
+    labels = found.labels
+    if splitting.at_necks:
+        depth: Any = splitting.depth
+        parts = split_components(labels, found.counts, depth, request.spacing, connectivity)
+    else:
+        rule = make_rule(
+            splitting.depth or 0.0, request.spacing, connectivity, request.plan.layout.stacked
+        )
+        image = None
+        if splitting.by == "intensity":
+            image = finite(fetch(values())) * (-1 if splitting.dark else 1)
+        numbers = split_otherwise(fetch(labels), splitting.markers, image, rule)
+        parts = place_like(labels, numbers), int(numbers.max(initial=0))
     if parts is None:
         return found
     counts = count_labels(parts[0], request.values, request.plan)
@@ -172,6 +233,7 @@ def find_foreground(
     background_method: BackgroundMethod,
     dark: bool,
     fill_holes: bool,
+    mask: Any,
     stacked: bool,
     **options: Any,
 ) -> tuple[ThresholdedImage, float | tuple[float, float] | None]:
@@ -194,6 +256,9 @@ def find_foreground(
     if fill_holes:
         report("fill")
         foreground = fill_mask(foreground.mask(), stacked=stacked)
+    if mask is not None:
+        inside = place_like(image, beside("mask", mask, image, "image").astype(bool))
+        foreground = from_mask(foreground.mask() & inside)
     return foreground, found
 
 

@@ -17,7 +17,7 @@ FAR = {np.dtype(np.int32): 2**29, np.dtype(np.float64): np.inf}  # from backgrou
 
 
 @njit(nogil=True, cache=True)
-def find_parts(labels, shape, boxes, margins, steps, costs, scale, limits, parts, counts):
+def find_parts(labels, shape, boxes, margins, steps, costs, scale, limits, heights, parts, counts):
     """Split components at their necks.
 
     Parameters
@@ -37,6 +37,8 @@ def find_parts(labels, shape, boxes, margins, steps, costs, scale, limits, parts
     limits : (3,) float64
         By how much the radius of an object must exceed that of its neck; the smallest radius of an
         object; and the distance from where there is no background.
+    heights : (P,) int32, or empty
+        Squares of the heights of pixels, in place of their squared distances.
     parts : (P,) int32
         Overwritten in the components of several parts: the number of the part, from 1, in the order
         of radii.
@@ -56,7 +58,10 @@ def find_parts(labels, shape, boxes, margins, steps, costs, scale, limits, parts
         cells = np.empty(size, np.uint8)
         copy_cells(labels, shape, boxes[component, 0], origin, sides, cells)
         squares = np.zeros(size, costs.dtype)
-        measure(cells, sides, margins, costs, costs.dtype.type(limits[2]), squares)
+        if heights.size:
+            copy_heights(heights, shape, origin, sides, cells, squares)
+        else:
+            measure(cells, sides, margins, costs, costs.dtype.type(limits[2]), squares)
         for k in range(len(steps)):
             offsets[k] = 0
             for axis in range(axes):
@@ -105,6 +110,17 @@ def copy_cells(labels, shape, label, origin, sides, cells):
             out[x] = labels[start + x] == label
         for x in range(high, columns):
             out[x] = BEYOND
+
+
+@njit(nogil=True, cache=True)
+def copy_heights(heights, shape, origin, sides, cells, squares):
+    """Copy the squared heights of the pixels of a component; other cells stay 0."""
+    columns = sides[-1]
+    for row in range(cells.size // columns):
+        start, begin = row_start(row, shape, origin, sides), row * columns
+        for x in range(columns):
+            if cells[begin + x] == FOREGROUND:
+                squares[begin + x] = heights[start + x]
 
 
 @njit(nogil=True, cache=True)

@@ -1,5 +1,6 @@
 """Form that measures any labels layer, with any image layer for the gray values."""
 
+from collections.abc import Callable
 from functools import partial
 
 from qtpy.QtWidgets import QLabel
@@ -13,7 +14,7 @@ from equilabel.widget.napari_types import Layer, Viewer
 from equilabel.widget.viewer import layers
 from equilabel.widget.viewer.notifications import guarded, warn
 
-from .fields import AxesField, StatisticsField, color_field, layer_field, offer_layers
+from .fields import AxesField, StatisticsField, color_field, layer_field, offer, offer_layers
 from .layout import Form, Grid, column, fold
 from .run_form import RunForm
 
@@ -34,16 +35,22 @@ class MeasureForm(RunForm):
         "_update_fields",
     )
     color = color_field()
+    parents = layer_field(
+        "Lie in",
+        "Labels layer of larger objects, such as cells: each object gets the one that it overlaps "
+        "most, and the larger ones get the number of objects in them.",
+    )
 
     def __init__(self, napari_viewer: Viewer) -> None:
         fields = Form()
         self.axes, self.statistics = AxesField(self._update_fields), StatisticsField()
         self.statistics.setMinimumHeight(80)  # so that two forms fit into a window of 720 pixels
-        grid = Grid(self.labels, self.image, self.color)
+        grid = Grid(self.labels, self.image, self.color, self.parents)
         parts = (grid, fold("Axes", self.axes), QLabel("Statistics"), self.statistics)
         column(*parts, into=fields)
         super().__init__(napari_viewer, "Measure", fields)
         self._measured: Layer = None
+        self._outer: Layer = None
         self.run_button.clicked.connect(self._run)
         self.done.connect(self._show_outcome)
         self.reset_choices()
@@ -54,6 +61,8 @@ class MeasureForm(RunForm):
         self.results.reset_choices()
         offer_layers(self.labels, layers.labels(self._viewer))
         offer_layers(self.image, layers.images(self._viewer))
+        others = [(each.name, each) for each in layers.labels(self._viewer)]
+        offer(self.parents, others)
         if self.labels.value is not self._layer:
             self._set_labels()
         else:
@@ -91,12 +100,15 @@ class MeasureForm(RunForm):
         """Start measuring, or say why it cannot start."""
         source, image = self._take_source(MISSING, self.axes.roles), self._image()
         self._measured = self._layer
-        names, color = self.statistics.names, self.color.value
-        self.begin(
-            f"measurements of {source.name!r}",
-            lambda report: measure_source(source, image, names, report, color=color),
-            ("read", "measure"),
-        )
+        names, color, self._outer = self.statistics.names, self.color.value, self.parents.value
+        if self._outer is self._measured:
+            self._outer = None
+        outer = None if self._outer is None else Source.of(self._outer)
+
+        def work(report: Callable[[str], None]) -> Outcome:
+            return measure_source(source, image, names, report, color=color, parents=outer)
+
+        self.begin(f"measurements of {source.name!r}", work, ("read", "measure", "relate"))
 
     @guarded
     def _show_outcome(self) -> None:
@@ -110,6 +122,8 @@ class MeasureForm(RunForm):
             )
             return
         layers.show_measurements(layer, outcome)
+        if outcome.parents is not None and self._outer in self._viewer.layers:
+            layers.show_measurements(self._outer, outcome.parents)
         self.results.show_layer(layer)
         count, seconds = (outcome.metadata[name] for name in ("objects", "seconds"))
         self.message.setText(f"{count_objects(count)}, {seconds:.2f} s.")

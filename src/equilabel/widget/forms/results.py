@@ -14,7 +14,7 @@ from equilabel.widget.logic.objects import count_objects, show_objects, summariz
 from equilabel.widget.logic.scripts import script_of
 from equilabel.widget.napari_types import Event, Layer, Viewer
 from equilabel.widget.viewer.canvas import CurrentCanvas, go_to, position
-from equilabel.widget.viewer.layers import labels, made_by
+from equilabel.widget.viewer.layers import add_shapes, labels, made_by, trace_shapes
 from equilabel.widget.viewer.notifications import ask, guarded, inform, warn
 from equilabel.widget.viewer.outlines import SelectedObjects
 from equilabel.widget.viewer.tasks import LatestResult
@@ -29,6 +29,7 @@ from .table import Below
 TIPS = {
     "table": "Open the table. A click on a row goes to its object and outlines it.",
     "save": "Write the table to a file: CSV or Parquet.",
+    "shapes": "Add a shapes layer with the outlines of the objects, along the edges of pixels.",
     "python": "Copy a line of Python that repeats the run that made the labels.",
     "batch": "Copy a command for a terminal that repeats the run on this file, or on folders.",
 }
@@ -48,6 +49,7 @@ class ResultsPanel(Form):
         self.outlines = SelectedObjects(viewer)
         self._timer = QTimer(self, singleShot=True, timeout=self._update)
         self._place = LatestResult("finding the selected object", self._go)
+        self.shapes = LatestResult("tracing outlines", self._add_shapes, warn)
         self.below = Below(viewer)
         self.table = self.below.table
         self.colors = ColorForm(viewer)
@@ -63,10 +65,12 @@ class ResultsPanel(Form):
         self.save_button = button("Save table", TIPS["save"], self._save)
         self.python_button = button("Copy as Python", TIPS["python"], self._copy_python)
         self.batch_button = button("Copy as command", TIPS["batch"], self._copy_batch)
+        self.shapes_button = button("Outlines as shapes", TIPS["shapes"], self._trace_shapes)
         contents = scrolled(
             *(Grid(self.layer_field), self.summary),
             side_by_side(self.table_button, self.save_button),
             side_by_side(self.python_button, self.batch_button),
+            self.shapes_button,
             fold("Colors", self.colors, expanded=True),
             fold("Plot", self.plot, expanded=True),
             fold("Filter", self.filter, expanded=True),
@@ -149,6 +153,17 @@ class ResultsPanel(Form):
         question = f"{Path(file).name!r} exists. Replace it?"
         buttons = {"Cancel": "Reject", "Replace": "Destructive"}
         return ask(self, "Save the table", question, "", buttons) == "Replace"
+
+    @guarded
+    def _trace_shapes(self) -> None:
+        layer = self._require_layer()
+        pixels = layer.data[0] if layer.multiscale else layer.data
+        self.shapes.submit(lambda: (layer, trace_shapes(pixels)))
+
+    def _add_shapes(self, answer: tuple[Layer, Any]) -> None:
+        layer, traced = answer
+        if layer in self._viewer.layers:
+            add_shapes(self._viewer, layer, traced)
 
     def _copy(self, language: str) -> None:
         layer = self._require_layer()

@@ -34,6 +34,7 @@ from .threshold import ThresholdField
 
 NO_IMAGE = "Open an image, or a sample: File > Open Sample > equilabel."
 BACKGROUNDS = [("Box (top-hat)", "top_hat"), ("Rolling ball", "rolling_ball")]
+SPLITS = [("Necks", "shape"), ("Dark lines", "intensity")]
 PIXELS = "pixels"
 TIPS = {
     "image": "Image layer to find objects in.",
@@ -58,6 +59,7 @@ class SegmentFields(Form):
     sigma = length("radius", "Smoothing", start=1.0, then="_change_histogram")
     fill_holes = field(CheckBox, "Fill holes", value=True, then="_change_outline")
     split = field(CheckBox, "Split objects that touch", value=True, then="_change_outline")
+    split_by = field(ComboBox, "Split at", choices=SPLITS, then="_change_outline")
     depth = length("depth", "Neck depth", start=DEPTH, least=0.1, step=0.1, then="_change_outline")
     min_size = length(
         "size", "Minimum size", start=30.0, step=10.0, decimals=0, then="_change_outline"
@@ -101,8 +103,8 @@ class SegmentFields(Form):
     def _arrange(self) -> None:
         main = Grid(
             *(self.color, self.channel, self.unit, *self.threshold.rows, self.sigma),
-            *(self.fill_holes, self.split, self.depth, self.min_size, self.exclude_border),
-            self.track,
+            *(self.fill_holes, self.split, self.split_by, self.depth, self.min_size),
+            *(self.exclude_border, self.track),
         )
         background = (self.background, self.background_method)
         steps = Grid(*background, self.closing, self.opening, self.connectivity)
@@ -133,7 +135,8 @@ class SegmentFields(Form):
         self._say("preview", remark)
 
     def _change_outline(self, *_: object) -> None:
-        self.depth.number.enabled = bool(self.split.value)
+        self.split_by.enabled = bool(self.split.value)
+        self.depth.number.enabled = bool(self.split.value) and self.split_by.value == "shape"
         self.outline_changed.emit()
 
     @guarded
@@ -189,11 +192,12 @@ class SegmentFields(Form):
         self._change_unit()
 
     def choices(self) -> Choices:
-        plain = ("color", "channel", "background_method", "fill_holes", "exclude_border", "track")
+        plain = ("color", "channel", "background_method", "fill_holes", "split_by")
+        ticked = ("exclude_border", "track", "method", "device")
         lengths = ("sigma", "closing", "opening", "min_size")
         hops = self.connectivity.value
         return Choices(
-            **{name: getattr(self, name).value for name in (*plain, "method", "device")},
+            **{name: getattr(self, name).value for name in (*plain, *ticked)},
             **{name: getattr(self, name).choice for name in lengths},
             threshold=self.threshold.choice,
             dark=self.threshold.dark.value,
@@ -201,6 +205,6 @@ class SegmentFields(Form):
             offset=self.threshold.offset.value,
             background=self.background.choice or None,
             connectivity=None if hops == len(self._spacing) else hops,
-            split=self.split.value and self.depth.choice,
+            split=self.split.value and (self.split_by.value != "shape" or self.depth.choice),
             properties=self.statistics.names,
         )

@@ -78,6 +78,8 @@ class Choices(SegmentOptions):
             wanted |= {"block_size": None, "offset": 0.0}
         if not self.background:
             wanted["background_method"] = "top_hat"
+        if not self.split:
+            wanted["split_by"] = "shape"
         physical = any(isinstance(wanted[name], str) for name in LENGTHS)
         wanted |= {
             "properties": None if self.properties is None else ("label", *self.properties),

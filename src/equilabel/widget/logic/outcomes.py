@@ -39,6 +39,7 @@ class Outcome:
     note: str = ""
     levels: tuple[Any, ...] = ()
     stored: str = ""
+    parents: Any = None  # an outcome for the labels that the objects lie in
 
 
 def segment_source(source: Source, choices: Choices, report: Callable[[str], None]) -> Outcome:
@@ -108,10 +109,12 @@ def measure_source(
     report: Callable[[str], None],
     *,
     color: str = "gray",
+    parents: Source | None = None,
 ) -> Outcome:
     """Measure the objects of a labels layer, and the gray values of an image layer.
 
-    Labels that repeat along channels are measured once. `report` is called before each stage.
+    Labels that repeat along channels are measured once. `report` is called before each stage. With
+    the labels of `parents`, the objects get those they lie in, and the parents their number.
     """
     import pandas as pd
 
@@ -128,14 +131,18 @@ def measure_source(
     report("measure")
     arrangement = labels.arrangement
     arranged = arrangement.arrange(pixels)
+    arranged = arranged if arrangement.channel is None else arranged[..., 0]
     columns = equilabel.regionprops_table(
-        arranged if arrangement.channel is None else arranged[..., 0],
+        arranged,
         None if values is None else arrangement.arrange(values),
         ("label", *properties),
         spacing=labels.pixel_size[0],
         stacked=bool(arrangement.times),
     )
-    table = pd.DataFrame(columns)
+    table, around = pd.DataFrame(columns), None
+    if parents is not None:
+        report("relate")
+        table, around = _relate(labels, arranged, parents, table)
     features, made = _describe(labels, table)
     made |= {"kind": "measure", "properties": properties, "seconds": perf_counter() - started}
     made["intensity"] = "" if image is None else image.name
@@ -145,4 +152,26 @@ def measure_source(
         "`equilabel.label(labels)`."
     )
     notes = (labels.doubt_pixel_size(), note if "index" in features else "")
-    return Outcome(pixels, features, {}, made, " ".join(filter(None, notes)))
+    return Outcome(pixels, features, {}, made, " ".join(filter(None, notes)), parents=around)
+
+
+def _relate(labels: Source, children: Any, parents: Source, table: Table) -> tuple[Table, Outcome]:
+    """Add to a table the objects of other labels that its objects lie in; return those, too."""
+    if parents.shape != labels.shape:
+        message = (
+            f"parents must have the shape of the labels, {labels.shape}; got {parents.shape} for "
+            f"{parents.name!r}. Choose labels of the same image, or none."
+        )
+        raise ValueError(message)
+    arrangement = labels.arrangement
+    others = arrangement.arrange(parents.read())
+    others = others if arrangement.channel is None else others[..., 0]
+    spacing, stacked = labels.pixel_size[0], bool(arrangement.times)
+    found = equilabel.relate(children, others, spacing=spacing, stacked=stacked)
+    own, theirs = (
+        each.drop(columns="frame", errors="ignore").drop_duplicates("label").sort_values("label")
+        for each in found
+    )
+    features, made = _describe(parents, theirs)
+    made |= {"kind": "measure", "intensity": ""}
+    return table.merge(own, how="left", on="label"), Outcome(None, features, {}, made)

@@ -100,7 +100,9 @@ class Plane(NamedTuple):
             whole = (int(sides.get(axis, 1)) for axis in self.axes)
             block = tuple(max(min(3, side), side // stride | 1) for side in whole)
             options |= {"threshold": "local", "block_size": block, "offset": choices.offset}
-        if self.splits:
+        if self.splits and choices.split_by == "intensity":
+            options |= {"split": choices.split, "split_by": choices.split_by}
+        elif self.splits:
             finest = min(spacing)
             distances = [along.get(axis, finest) for axis in self.axes]
             depth = (

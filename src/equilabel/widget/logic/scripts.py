@@ -2,7 +2,7 @@
 
 import math
 import shlex
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -79,13 +79,18 @@ def why_no_command(source: Source) -> str:
     return "several axes of time" if source.roles.count("time") > 1 else ""
 
 
-def with_filter(line: str, ranges: Ranges) -> str:
-    """Add to a line of Python that objects are kept by ranges of their measurements."""
-    kept = {
-        name: tuple(float(end) if math.isfinite(end) else None for end in ends)
-        for name, ends in ranges.items()
-    }
-    return f"{line}; from equilabel import filter_objects; found = filter_objects(found, {kept})"
+def with_filters(line: str, filters: Sequence[Ranges | str]) -> str:
+    """Add to a line of Python that objects are kept by ranges of measurements, or a condition."""
+    for each in filters:
+        wanted: Any = each
+        if not isinstance(each, str):
+            wanted = {
+                name: tuple(float(end) if math.isfinite(end) else None for end in ends)
+                for name, ends in each.items()
+            }
+        line += f"; found = filter_objects(found, {wanted!r})"
+    first = "; found = filter_objects("
+    return line.replace(first, f"; from equilabel import filter_objects{first}", 1)
 
 
 def script_of(

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from napari.layers import Image, Labels
+from napari.layers import Image, Labels, Shapes
 from napari.utils.colormaps import (
     Colormap,
     DirectLabelColormap,
@@ -11,6 +11,7 @@ from napari.utils.colormaps import (
     label_colormap,
 )
 
+import equilabel
 from equilabel.array_types import HostArray
 from equilabel.widget.logic.features import merge_measurements, own_columns
 from equilabel.widget.logic.outcomes import KEY, Outcome
@@ -158,3 +159,44 @@ def reset_colors(layer: Layer) -> None:
     """Set the colors of a labels layer to napari's default."""
     if is_colored(layer):
         layer.colormap = label_colormap(49, background_value=0)
+
+
+MOST_SHAPES = 5000  # napari takes a millisecond for each
+
+
+def trace_shapes(labels: Any) -> tuple[list[HostArray], dict[str, list[Any]]]:
+    """Return the outlines of all objects, plane by plane, and their features, in any thread."""
+    pixels = np.asarray(labels)
+    rings: list[HostArray] = []
+    features: dict[str, list[Any]] = {"label": [], "hole": []}
+    for plane in np.ndindex(pixels.shape[:-2]):
+        for number, polygons in equilabel.outlines(pixels[plane]).items():
+            for k, ring in (pair for each in polygons for pair in enumerate(each.rings)):
+                before = np.broadcast_to(plane, (len(ring), len(plane)))
+                rings.append(np.concatenate([before, ring], axis=1))
+                features["label"].append(number)
+                features["hole"].append(k > 0)
+        if len(rings) > MOST_SHAPES:
+            message = (
+                f"labels must have {MOST_SHAPES:,} outlines or fewer for a shapes layer; got more. "
+                "Filter the objects, or use `equilabel.write_outlines`."
+            )
+            raise ValueError(message)
+    return rings, features
+
+
+def add_shapes(viewer: Viewer, layer: Layer, traced: tuple[list[HostArray], Any]) -> Layer:
+    """Add a shapes layer of the outlines of a labels layer."""
+    rings, features = traced
+    options = {"edge_color": "yellow", "face_color": "transparent", "edge_width": 0.5}
+    shapes = Shapes(
+        rings,
+        ndim=layer.ndim,
+        shape_type="polygon",
+        name=f"{layer.name} outlines",
+        features=features,
+        **options,
+        **Source.of(layer).transform,
+    )
+    viewer.add_layer(shapes)
+    return shapes
