@@ -90,14 +90,15 @@ def test_examples_of_the_gallery_draw_a_picture(example, monkeypatch):
 
     drawn = []
     monkeypatch.setattr(pyplot, "show", lambda: drawn.append(pyplot.gcf()))
+    monkeypatch.chdir(example.parent)  # as the gallery runs them
     runpy.run_path(str(example))
     assert len(drawn) == 1
     assert all(axes.has_data() for axes in drawn[0].axes)
     pyplot.close("all")
 
 
-def test_there_are_seven_examples_each_with_a_title():
-    assert len(EXAMPLES) >= 7
+def test_there_are_nine_examples_each_with_a_title():
+    assert len(EXAMPLES) >= 9
     for example in EXAMPLES:
         title, line = example.read_text(encoding="utf-8").splitlines()[1:3]
         assert line == "=" * len(title), example.name

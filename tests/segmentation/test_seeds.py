@@ -186,6 +186,10 @@ def test_segment_splits_by_intensity_and_among_markers_in_a_mask():
     where[:100] = True
     masked = segment(image, sigma=2, mask=where)
     assert_array_equal(masked.labels, label(mask & where))
+    ring = np.abs(np.hypot(*np.mgrid[-100:100, -105:105]) - 30) < 4
+    disk = segment(ring, 0.5, closing=2, fill_holes=True, mask=where).labels
+    assert disk[99, 105] == 1  # filled before the mask is applied
+    assert not disk[100:].any()
 
 
 @pytest.mark.parametrize(

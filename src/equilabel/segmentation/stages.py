@@ -250,9 +250,9 @@ def find_foreground(
     foreground, found = apply_threshold(image, threshold, dark=dark, stacked=stacked, **options)
     if radii.closing or radii.opening:
         report("close and open")
-        mask = foreground.mask()
-        mask = close_mask(mask, radii.closing) if radii.closing else mask
-        foreground = from_mask(open_mask(mask, radii.opening) if radii.opening else mask)
+        plain = foreground.mask()
+        closed = close_mask(plain, radii.closing) if radii.closing else plain
+        foreground = from_mask(open_mask(closed, radii.opening) if radii.opening else closed)
     if fill_holes:
         report("fill")
         foreground = fill_mask(foreground.mask(), stacked=stacked)
