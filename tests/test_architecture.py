@@ -46,7 +46,7 @@ HOMES = {
     "qtpy": ("widget",),
     "superqt": ("widget",),
     "magicgui": ("widget",),
-    "matplotlib": ("widget.forms.plot_canvas",),
+    "matplotlib": ("widget.forms.plots",),
     "typer": ("cli",),
     "rich": ("cli",),
     "tifffile": ("storage",),

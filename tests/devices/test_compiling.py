@@ -184,7 +184,7 @@ def test_a_worker_says_so_before_its_answer(monkeypatch):
 
 
 def test_a_form_warms_up_on_the_type_and_axes_of_the_layer(monkeypatch):
-    warming = pytest.importorskip("equilabel.widget.logic.warming")
+    warming = pytest.importorskip("equilabel.widget.logic.outcomes")
     layers = pytest.importorskip("napari.layers")
     from equilabel.widget.logic.choices import Choices
     from equilabel.widget.logic.sources import Source

@@ -13,7 +13,7 @@ from equilabel.samples import nuclei_2d
 from equilabel.widget.forms import segment_fields
 from equilabel.widget.forms.layout import Grid
 from equilabel.widget.forms.threshold import ThresholdField
-from equilabel.widget.logic.histogram import Histogram
+from equilabel.widget.logic.planes import Histogram
 from gui import LONG, open_form, run, settle
 
 pytestmark = pytest.mark.gui

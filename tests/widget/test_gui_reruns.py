@@ -9,7 +9,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
 
 from equilabel.samples import nuclei_2d
-from equilabel.widget.viewer.canvas import AROUND
+from equilabel.widget.viewer.layers import AROUND
 from gui import LONG, canvas, click_row, colored, keep_within, open_form, run
 
 pytestmark = pytest.mark.gui
@@ -104,7 +104,7 @@ def test_a_form_that_floats_keeps_its_table_when_another_tab_is_shown(viewer, qt
 
 @pytest.mark.long
 def test_without_matplotlib_all_but_the_plot_works(viewer, qtbot, form, notes, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "equilabel.widget.forms.plot_canvas", None)
+    monkeypatch.setitem(__import__("sys").modules, "equilabel.widget.forms.plots", None)
     form.results.plot.button.click()
     assert "A plot needs matplotlib" in notes()[-1]
     assert 'pip install "equilabel[plots]"' in notes()[-1]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equilabel.widget.logic.axes import ROLES, Arrangement, check_roles, guess_roles
+from equilabel.widget.logic.sources import ROLES, Arrangement, check_roles, guess_roles
 
 S, T, C = "space", "time", "channel"
 

@@ -10,16 +10,27 @@ from equilabel.quantities import decimals_for, describe_pixels, odd, pixel_of
 from equilabel.segmentation.outlines import Outlines, find_box, outline
 from equilabel.storage.memory import slabs
 from equilabel.storage.table import as_features, as_table
-from equilabel.widget.logic.axes import Arrangement, explain_guess, guess_roles, name_axes
 from equilabel.widget.logic.choices import connectivities, length_unit
-from equilabel.widget.logic.features import find_kept, limits, own_columns
-from equilabel.widget.logic.histogram import compute_histogram, sample
-from equilabel.widget.logic.messages import explain
-from equilabel.widget.logic.objects import count_objects, format_number, format_value, show_objects
+from equilabel.widget.logic.objects import (
+    count_objects,
+    find_kept,
+    format_number,
+    format_value,
+    limits,
+    own_columns,
+    show_objects,
+)
+from equilabel.widget.logic.outcomes import explain, miniature, warm_up_measuring
+from equilabel.widget.logic.planes import compute_histogram, sample
 from equilabel.widget.logic.samples import as_layers
 from equilabel.widget.logic.scripts import with_filters
-from equilabel.widget.logic.sources import Source
-from equilabel.widget.logic.warming import miniature, warm_up_measuring
+from equilabel.widget.logic.sources import (
+    Arrangement,
+    Source,
+    explain_guess,
+    guess_roles,
+    name_axes,
+)
 
 S, T, C = "space", "time", "channel"
 NAN = math.nan

@@ -13,8 +13,15 @@ from equilabel.storage.table import (
     labels_of,
     numeric_columns,
 )
-from equilabel.widget.logic.features import find_kept, keep_objects, merge_measurements, own_columns
-from equilabel.widget.logic.objects import format_value, show_objects, sort_objects
+from equilabel.widget.logic.objects import (
+    find_kept,
+    format_value,
+    keep_objects,
+    merge_measurements,
+    own_columns,
+    show_objects,
+    sort_objects,
+)
 from equilabel.widget.logic.outcomes import Outcome
 
 TABLE = pd.DataFrame({"label": [1, 2, 5], "num_pixels": [4, 9, 2], "area": [1.0, 2.25, 0.5]})

@@ -12,7 +12,6 @@ from equilabel import segment
 from equilabel.samples import movie, nuclei_2d, nuclei_3d
 from equilabel.segmentation.stages import default_properties
 from equilabel.storage.table import as_table
-from equilabel.widget.logic.axes import guess_roles
 from equilabel.widget.logic.choices import (
     TICKED,
     Choices,
@@ -20,11 +19,10 @@ from equilabel.widget.logic.choices import (
     offered,
     question_smoothing,
 )
-from equilabel.widget.logic.features import find_kept, keep_objects
-from equilabel.widget.logic.objects import summarize
+from equilabel.widget.logic.objects import find_kept, keep_objects, summarize
 from equilabel.widget.logic.outcomes import measure_source, segment_source
 from equilabel.widget.logic.scripts import python_line, why_no_command, with_filters
-from equilabel.widget.logic.sources import Source, labels_transform
+from equilabel.widget.logic.sources import Source, guess_roles, labels_transform
 
 layers = pytest.importorskip("napari.layers")
 USUAL = ("num_pixels", "area", "centroid")

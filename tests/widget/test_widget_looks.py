@@ -8,10 +8,9 @@ from equilabel import DeviceUnavailableError, binarize
 from equilabel.samples import nuclei_2d, nuclei_3d
 from equilabel.segmentation.outlines import outline
 from equilabel.widget.logic.choices import Choices
-from equilabel.widget.logic.features import limits
-from equilabel.widget.logic.histogram import compute_histogram, estimate_threshold, sample
-from equilabel.widget.logic.messages import explain
-from equilabel.widget.logic.planes import Plane
+from equilabel.widget.logic.objects import limits
+from equilabel.widget.logic.outcomes import explain
+from equilabel.widget.logic.planes import Plane, compute_histogram, estimate_threshold, sample
 from equilabel.widget.logic.samples import as_layers
 from equilabel.widget.logic.sources import Source
 
@@ -86,7 +85,7 @@ def test_the_threshold_is_that_of_the_chosen_channel():
 
 
 def test_a_large_image_is_sampled_and_says_so(monkeypatch):
-    monkeypatch.setattr("equilabel.widget.logic.histogram.EXACT", 5000)
+    monkeypatch.setattr("equilabel.widget.logic.planes.EXACT", 5000)
     source, choices = source_of(nuclei_2d((96, 100)))
     seen, found, remark = estimate_threshold(Plane(source, choices, (0, 0), (0, 1)))
     assert "a sample" in remark
@@ -100,7 +99,7 @@ def test_a_large_image_is_sampled_and_says_so(monkeypatch):
     ("shape", "labels"), [((700, 800), "yx"), ((6, 90, 100), "zyx"), ((9, 80, 70), "tyx")]
 )
 def test_the_threshold_of_a_large_image_is_that_of_its_smoothed_pixels(monkeypatch, shape, labels):
-    monkeypatch.setattr("equilabel.widget.logic.histogram.EXACT", np.prod(shape) // 2)
+    monkeypatch.setattr("equilabel.widget.logic.planes.EXACT", np.prod(shape) // 2)
     objects = (np.indices(shape).sum(0) // 30 % 3 == 0) * 60.0
     pixels = objects + np.random.default_rng(0).normal(0, 40, shape)
     source = Source.of(layers.Image(pixels, axis_labels=labels))

@@ -7,12 +7,11 @@ from qtpy.QtWidgets import QLabel
 
 from equilabel.widget.logic.choices import offered
 from equilabel.widget.logic.objects import count_objects
-from equilabel.widget.logic.outcomes import Outcome, measure_source
+from equilabel.widget.logic.outcomes import Outcome, measure_source, warm_up_measuring
 from equilabel.widget.logic.sources import Source
-from equilabel.widget.logic.warming import warm_up_measuring
 from equilabel.widget.napari_types import Layer, Viewer
 from equilabel.widget.viewer import layers
-from equilabel.widget.viewer.notifications import guarded, warn
+from equilabel.widget.viewer.tasks import guarded, warn
 
 from .fields import AxesField, StatisticsField, color_field, layer_field, offer, offer_layers
 from .layout import Form, Grid, column, fold

@@ -1,30 +1,111 @@
 """Results of a labels layer: table, colors, plots, a filter, and scripts that repeat the run."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from qtpy.QtCore import QTimer
-from qtpy.QtGui import QGuiApplication
+import numpy as np
+from magicgui.widgets import ComboBox
+from qtpy.QtCore import QSize, QTimer
+from qtpy.QtGui import QGuiApplication, QIcon, QImage, QPixmap
 from qtpy.QtWidgets import QFileDialog, QLabel
 
+from equilabel.array_types import HostArray
 from equilabel.segmentation.outlines import find_box
-from equilabel.storage.table import as_table, numeric_columns, write_table
-from equilabel.widget.logic.features import column_types
-from equilabel.widget.logic.objects import count_objects, show_objects, summarize
+from equilabel.storage.table import as_table, labels_of, numeric_columns, write_table
+from equilabel.widget.logic.objects import column_types, count_objects, show_objects, summarize
 from equilabel.widget.logic.scripts import script_of
 from equilabel.widget.napari_types import Event, Layer, Viewer
-from equilabel.widget.viewer.canvas import CurrentCanvas, go_to, position
-from equilabel.widget.viewer.layers import add_shapes, labels, made_by, trace_shapes
-from equilabel.widget.viewer.notifications import ask, guarded, inform, warn
+from equilabel.widget.viewer.layers import (
+    CurrentCanvas,
+    add_shapes,
+    color_labels,
+    go_to,
+    is_colored,
+    labels,
+    made_by,
+    make_scale,
+    position,
+    reset_colors,
+    trace_shapes,
+)
 from equilabel.widget.viewer.outlines import SelectedObjects
-from equilabel.widget.viewer.tasks import LatestResult
+from equilabel.widget.viewer.tasks import LatestResult, ask, guarded, inform, warn
 
-from .colors import ColorForm
-from .fields import layer_field, offer_layers
-from .filters import FilterForm
+from .fields import field, layer_field, offer_layers
+from .filters import FilterForm, RangeField
 from .layout import Form, Grid, button, column, fold, scrolled, side_by_side
 from .plots import PlotForm
 from .table import Below
+
+# ---- Colors by a column
+
+
+NORMAL = "(default colors)"
+COLORMAPS = ("viridis", "magma", "plasma", "inferno", "turbo", "gray", "twilight")
+HINT = "Colors from the least to the greatest."
+ICON = QSize(64, 12)
+TIP = "Column whose values color the objects, from the first to the last of the colors."
+
+
+class ColorForm(Grid):
+    """The form for the colors of a labels layer."""
+
+    colormap = field(ComboBox, "Colormap", HINT, choices=COLORMAPS, then="_color")
+
+    def __init__(self, viewer: Viewer) -> None:
+        super().__init__()
+        self._viewer = viewer
+        self._layer: Layer = None
+        self._work = LatestResult("coloring objects", self._put_colormap, warn)
+        self.range = RangeField(("Color by", "Limits"), TIP, NORMAL, self._color, inner=True)
+        self.column, self.limits = self.range.column, self.range.slider
+        self.colormap.native.setIconSize(ICON)
+        for number, name in enumerate(COLORMAPS):
+            self.colormap.native.setItemIcon(number, _icon_of(make_scale(name).colors))
+        self.fill(*self.range.rows, self.colormap)
+
+    def set_layer(self, layer: Layer, columns: Mapping[str, Any]) -> None:
+        """Use a labels layer, or its new table; the column that colors it is kept."""
+        same, self._layer = layer is self._layer, layer
+        colored = layer is not None and is_colored(layer)
+        self.range.set_columns(columns)
+        if not same and not colored:
+            self.range.clear()
+        elif self.range.chosen and not colored:  # a run made new labels and a new table
+            self._color()
+
+    @guarded
+    def _color(self) -> None:
+        self._work.cancel()
+        layer, values = self._layer, self.range.values
+        if layer is None:
+            return
+        if not self.range.chosen:
+            reset_colors(layer)
+            return
+        rows, scale = labels_of(layer.features), make_scale(self.colormap.value)
+        ends = self.limits.value()
+
+        def work() -> tuple[Layer, Any]:
+            return layer, color_labels(rows, values, ends, scale, layer.data.dtype)
+
+        self._work.submit(work)
+
+    def _put_colormap(self, answer: tuple[Layer, Any]) -> None:
+        layer, colormap = answer
+        if layer in self._viewer.layers:
+            layer.colormap = colormap
+
+
+def _icon_of(colors: HostArray) -> QIcon:
+    row = np.ascontiguousarray((colors[:, :3] * 255).astype(np.uint8))
+    image = QImage(row.tobytes(), len(row), 1, 3 * len(row), QImage.Format.Format_RGB888)
+    return QIcon(QPixmap.fromImage(image).scaled(ICON))
+
+
+# ---- The panel
+
 
 TIPS = {
     "table": "Open the table. A click on a row goes to its object and outlines it.",

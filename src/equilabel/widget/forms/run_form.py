@@ -14,11 +14,9 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from equilabel.widget.logic.axes import Role
-from equilabel.widget.logic.sources import Source
+from equilabel.widget.logic.sources import Role, Source
 from equilabel.widget.napari_types import Event, Layer, Viewer
-from equilabel.widget.viewer.notifications import guarded, warn
-from equilabel.widget.viewer.tasks import LatestResult, Task
+from equilabel.widget.viewer.tasks import LatestResult, Task, guarded, warn
 
 from .layout import column, side_by_side
 from .results import ResultsPanel

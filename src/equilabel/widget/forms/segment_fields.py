@@ -16,20 +16,21 @@ from equilabel.widget.logic.choices import (
     question_smoothing,
 )
 from equilabel.widget.logic.sources import Source
-from equilabel.widget.viewer.notifications import guarded
+from equilabel.widget.viewer.tasks import guarded
 
 from .fields import (
     AxesField,
+    LengthField,
     StatisticsField,
     color_field,
     device_field,
     field,
     layer_field,
+    length,
     method_field,
     offer,
 )
 from .layout import Form, Grid, column, fold, scrolled, side_by_side
-from .lengths import LengthField, length
 from .threshold import ThresholdField
 
 NO_IMAGE = "Open an image, or a sample: File > Open Sample > equilabel."

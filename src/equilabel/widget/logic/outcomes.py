@@ -1,19 +1,102 @@
 """A run: from a layer to labels, a table, and a description of how they were made."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 import equilabel
+from equilabel import DeviceUnavailableError
+from equilabel.array_types import HostArray
 from equilabel.descriptions import describe_labels, describe_values
 from equilabel.quantities import without_blur_warnings
+from equilabel.segmentation.outlines import outline
+from equilabel.storage.errors import causes, is_shortage
 from equilabel.storage.table import as_features
 from equilabel.widget.napari_types import Table
 
 from .choices import Choices
+from .planes import Plane
 from .scripts import batch_command, python_line, why_no_command
 from .sources import Source, check_memory, labels_transform
+
+# ---- Errors in words
+
+
+def explain(error: BaseException) -> str:
+    """Return the message of an error in one line, with a remedy."""
+    text = " ".join(str(error).split())
+    kinds = (kind for cause in causes(error) for kind in type(cause).__mro__)
+    if any(kind.__module__.split(".")[0] in ("cupy", "cupy_backends") for kind in kinds):
+        return (
+            f"device 'cuda' must stay available; got {text or type(error).__name__}. "
+            "Choose the device 'cpu' and run again."
+        )
+    if is_shortage(error) and " must " not in text:
+        return (
+            f"image and labels must fit into memory; got {text or 'too little of it'}. "
+            "Crop the image, or close other layers."
+        )
+    expected = (ValueError, TypeError, DeviceUnavailableError, ImportError, OSError, MemoryError)
+    if isinstance(error, expected) and text:
+        return text
+    return (
+        f"a run must not fail like this; got {type(error).__name__}: {text}. "
+        "Please report it, with the image if you can."
+    )
+
+
+# ---- Compiling before the first run
+
+
+SIDE = 16
+FEW = {"space": SIDE, "time": 2, "channel": 1}  # smallest length of an axis
+
+
+def warm_up_segmenting(source: Source | None, choices: Choices) -> None:
+    """Segment a tiny image of the type, axes and channels of a layer, or any tiny image."""
+    if source is None:
+        equilabel.segment(_noise((SIDE, SIDE), np.dtype("u2")))
+    else:
+        tiny = miniature(source, choices.channel + 1, dark=choices.dark)
+        rank = len(tiny.shape)
+        plane = Plane(tiny, choices, (0,) * rank, (rank - 2, rank - 1))
+        level = None if choices.threshold == "local" else 1.0
+        outline(plane.find_objects(plane.prepare(plane.read()), level))  # the stages of the preview
+        segment_source(tiny, choices, lambda _: None)
+
+
+def warm_up_measuring(labels: Source, image: Source | None, properties: tuple[str, ...]) -> None:
+    """Measure tiny labels of the type and axes of a layer."""
+    tiny = miniature(labels)
+    values = None if image is None else miniature(replace(image, roles=labels.roles))
+    first = tuple(slice(1 if role == "time" else None) for role in labels.roles)
+    pixels = np.zeros_like(tiny.data)
+    pixels[first] = tiny.data[first]  # so that no label is in two frames
+    measure_source(replace(tiny, data=pixels), values, properties, lambda _: None)
+
+
+def miniature(source: Source, channels: int = 1, *, dark: bool = False) -> Source:
+    """Return a tiny source of the same type, number of axes and transform, with objects in it."""
+    shape = tuple(
+        max(FEW[role], channels) if role == "channel" else FEW[role] for role in source.roles
+    )
+    pixels = _noise(shape, np.dtype(source.data.dtype), dark=dark)
+    if source.rgb:
+        pixels = np.stack([pixels] * source.data.shape[-1], axis=-1)
+    return replace(source, data=pixels, multiscale=False)
+
+
+def _noise(shape: tuple[int, ...], dtype: Any, *, dark: bool = False) -> HostArray:
+    """Return an image with objects whose rows join late, so that labels must be renumbered."""
+    objects = np.random.default_rng(0).random(shape) < 0.4
+    return np.where(objects != dark, 9, 0).astype(dtype)
+
+
+# ---- Runs
+
 
 KEY = "equilabel"  # in the metadata of layers that equilabel made
 REPORTED = ("threshold", "connectivity", "in_pixels", "method", "device")

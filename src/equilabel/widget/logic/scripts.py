@@ -9,7 +9,7 @@ from typing import Any
 from equilabel.storage.images import SUFFIXES, read_header
 
 from .choices import Choices
-from .features import Ranges
+from .objects import Ranges
 from .sources import Source
 
 WITHOUT_FILE = "image.tif"

@@ -1,17 +1,64 @@
-"""Tasks in threads that can be cancelled; napari shows those with stages in its activity dock."""
+"""Notifications, and work in threads."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
+from functools import wraps
 from threading import Event
 from typing import Any
 
 from napari.qt.threading import FunctionWorker, create_worker
+from napari.utils.notifications import show_info, show_warning
+from qtpy.compat import isalive
 from qtpy.QtCore import QObject, Signal
+from qtpy.QtWidgets import QMessageBox, QWidget
 
 from equilabel.descriptions import STAGES
 from equilabel.devices import compiling
 from equilabel.devices.threads import interruptible
-from equilabel.widget.logic.messages import explain
+from equilabel.widget.logic.outcomes import explain
+
+# ---- Notifications
+
+
+inform, warn = show_info, show_warning
+
+
+def ask(form: QWidget, title: str, text: str, more: str, buttons: dict[str, str]) -> str:
+    """Ask a question above a form, with buttons and their roles; return the pressed button.
+
+    The Enter key presses the first button.
+    """
+    box = QMessageBox(form)
+    box.setWindowTitle(title)
+    box.setText(text)
+    box.setInformativeText(more)
+    roles = {
+        words: getattr(QMessageBox.ButtonRole, f"{role}Role") for words, role in buttons.items()
+    }
+    made = {words: box.addButton(words, role) for words, role in roles.items()}
+    box.setDefaultButton(next(iter(made.values())))
+    box.exec()
+    return next((words for words, each in made.items() if each is box.clickedButton()), "")
+
+
+def guarded(slot: Callable[..., Any]) -> Callable[..., None]:
+    """Make a slot of a widget show its errors as warnings.
+
+    It does nothing after Qt has deleted the widget. Values of the signal are not passed on.
+    """
+
+    @wraps(slot)
+    def call(self: Any, *_: object, **__: object) -> None:
+        try:
+            if isalive(self):
+                slot(self)
+        except Exception as error:
+            warn(explain(error))
+
+    return call
+
+
+# ---- Tasks
 
 
 class _Worker(FunctionWorker):
