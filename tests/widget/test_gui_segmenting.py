@@ -7,6 +7,7 @@ import pytest
 
 from equilabel import segment
 from equilabel.samples import movie, nuclei_2d, nuclei_3d
+from equilabel.segmentation.outlines import EDGE
 from gui import LONG, MEASURE, SEGMENT, answer, canvas, colors_on, open_form, run, settle, shown
 from pictures import pictures
 from references import GRID_METHODS
@@ -203,6 +204,19 @@ def test_a_movie_has_its_frames_in_the_table(viewer, qtbot):
     assert set(layer.features["frame"][1:]) == set(range(16))
     frame = int(layer.features["frame"][9])
     assert (layer.data[frame] == 9).sum() == layer.features["num_pixels"][9]
+
+
+def test_selected_objects_of_a_movie_are_outlined_and_not_filled(viewer, qtbot):
+    viewer.add_image(movie((3, 96, 96)), name="movie", axis_labels=("t", "y", "x"))
+    form = open_form(viewer, qtbot)
+    layer = run(form, qtbot)
+    frame = viewer.dims.current_step[0]
+    number = int(np.unique(layer.data[frame])[1])
+    form.results.select([number])
+    drawn = np.squeeze(form.results.outlines.layer._slice.image.view)  # what napari draws
+    own = layer.data[frame] == number
+    np.testing.assert_array_equal(drawn > 0, own)
+    assert 0 < (drawn == EDGE).sum() < own.sum()
 
 
 def test_axes_can_be_given_another_meaning(viewer, qtbot):
