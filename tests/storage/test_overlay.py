@@ -241,19 +241,19 @@ def test_a_picture_is_numbered_unless_told_otherwise(tmp_path, square):
 def lettered(labels, **options):
     """Return the pixels of a picture that numbers change, and the numbers."""
     gray = np.full(labels.shape, 99, np.uint8)
-    drawn = draw_numbers(
-        gray, labels, lambda each: np.full(len(each), 250, np.uint8), (1, 1), **options
-    )
+    drawn = draw_numbers(gray, labels, lambda each: np.full(len(each), 250, np.uint8), **options)
     return gray != 99, drawn
 
 
-def test_numbers_of_enlarged_pictures_lie_where_objects_do():
-    labels = np.zeros((30, 40), np.int32)
-    labels[5:25, 10:35] = 1
-    gray = np.full((60, 120), 99, np.uint8)
-    assert draw_numbers(gray, labels, lambda each: np.full(len(each), 250, np.uint8), (2, 3)) == [1]
-    assert (gray == 254).any()  # the brightest shade
-    assert not (gray != 99)[np.kron(labels, np.ones((2, 3), int)) == 0].any()
+def test_numbers_of_enlarged_pictures_lie_where_objects_do(tmp_path):
+    labels = np.zeros((60, 40), np.int32)
+    labels[10:50, 10:35] = 1
+    plain = drawn(tmp_path, labels, labels, spacing=(2, 3))
+    changed = (drawn(tmp_path, labels, labels, spacing=(2, 3), numbered=True) != plain).any(axis=2)
+    down, across = (side // n for side, n in zip(plain.shape, labels.shape, strict=False))
+    assert across > down > 1
+    assert changed.any()
+    assert not changed[np.kron(labels, np.ones((down, across), int)) == 0].any()
 
 
 def test_every_object_with_room_has_its_number_inside():
