@@ -92,7 +92,7 @@ def test_a_folder_of_them_is_labeled(here, bioio):
 
 
 def test_what_is_missing_is_told_with_what_to_install(here, bioio, monkeypatch):
-    with pytest.raises(ImportError, match="Install it with `pip install bioio-dv`"):
+    with pytest.raises(ImportError, match="Install both with `pip install bioio bioio-dv`"):
         images.read_image(file(b"unknown", "a.dv"))
     monkeypatch.setitem(sys.modules, "bioio", None)
     Path("in").mkdir()

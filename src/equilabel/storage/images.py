@@ -15,9 +15,8 @@ import numpy as np
 
 from equilabel.arguments import check_path, check_whole, shown
 
-from .errors import UnreadableImageError
+from .errors import UnreadableImageError, refuse_large
 from .files import sha256
-from .memory import half_of_free, readable
 from .metadata import Header
 from .ome_zarr import describe_zarr, is_zarr, read_zarr, refuse_plain
 from .pictures import GRAY, NAMES, header_of_picture, read_picture
@@ -208,45 +207,30 @@ def in_order(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     columns = list(zip(*([int(digits) for digits in part[1::2]] for part in parts), strict=True))
     own = [column for column in columns if len(set(column)) == len(names)]
     if not own:
-        _refuse_shared(names, columns)
-    chosen = max(reversed(own), key=_regularity)  # prefers a number to a time
+        last = columns[-1]
+        shared = Counter(last).most_common(1)[0][0]
+        pair = [name for name, number in zip(names, last, strict=True) if number == shared][:2]
+        rule = "have a number that is different in each name"
+        _refuse_slices(rule, " and ".join(map(repr, pair)), STACKS)
+    # Of several, the most regular one: a number rather than a time.
+    chosen = max(reversed(own), key=lambda column: max(_rises(column).values(), default=0))
     ordered = sorted(zip(chosen, names, strict=True))
-    return [name for _, name in ordered], _gaps(ordered)
-
-
-def _refuse_shared(names: Sequence[str], columns: Sequence[tuple[int, ...]]) -> NoReturn:
-    rule = "have a number that is different in each name"
-    differing = [column for column in columns if len(set(column)) > 1]
-    if not differing:  # a01 and a1, or no numbers
-        _refuse_slices(rule, " and ".join(map(repr, names[:2])), STACKS)
-    number = Counter(differing[-1]).most_common(1)[0][0]
-    same = [name for name, value in zip(names, differing[-1], strict=True) if value == number]
-    _refuse_slices(rule, f"{same[0]!r} and {same[1]!r}", STACKS)
-
-
-def _rises(numbers: Sequence[int]) -> list[int]:
-    return [after - before for before, after in pairwise(sorted(numbers))]
-
-
-def _regularity(numbers: Sequence[int]) -> int:
-    """Return how often the most frequent rise occurs."""
-    return max(Counter(_rises(numbers)).values(), default=0)
-
-
-def _gaps(ordered: Sequence[tuple[int, str]]) -> tuple[str, ...]:
-    """Return a note about unusual rises."""
-    rises = _rises([number for number, _ in ordered])
-    count = Counter(rises)
-    usual = min(count, key=lambda rise: (-count[rise], rise), default=1)
-    places = [k for k, rise in enumerate(rises) if rise != usual]
-    if not places:
-        return ()
-    first, second = ordered[places[0]][1], ordered[places[0] + 1][1]
-    more = f", and at {len(places) - 1} more places" if len(places) > 1 else ""
-    return (
-        f"Slices may be missing between {first!r} and {second!r}{more}: numbers rise by {usual} "
-        "elsewhere.",
+    rises = _rises(chosen)
+    common = min(rises, key=lambda rise: (-rises[rise], rise), default=1)
+    gaps = [(a, b) for (n, a), (m, b) in pairwise(ordered) if m - n != common]
+    if not gaps:
+        return [name for _, name in ordered], ()
+    more = f", and at {len(gaps) - 1} more places" if len(gaps) > 1 else ""
+    note = (
+        f"Slices may be missing between {gaps[0][0]!r} and {gaps[0][1]!r}{more}: numbers rise by "
+        f"{common} elsewhere."
     )
+    return [name for _, name in ordered], (note,)
+
+
+def _rises(numbers: Sequence[int]) -> Counter[int]:
+    """Count by how much sorted numbers rise."""
+    return Counter(after - before for before, after in pairwise(sorted(numbers)))
 
 
 def read_slices(
@@ -267,9 +251,13 @@ def read_slices(
     known = {path.name: path for path in paths}
     images: list[TiffImage] = []
     for name in names:
-        image = _read_slice(known[name], read)
+        try:
+            image = read(known[name])
+        except ValueError as error:
+            message = f"slice {name!r}: {error}"
+            raise UnreadableImageError(message) from error
         if not images:
-            _check_memory(image.pixels.nbytes * len(names), memory_limit)
+            refuse_large(image.pixels.nbytes * len(names), memory_limit)
         images.append(image)
         _check_alike(name, image, names[0], images[0])
     color = next((image for image in images if image.axes == "CYX"), None)
@@ -287,21 +275,6 @@ def read_slices(
         interval=None,
         notes=(*notes, *said),
     )
-
-
-def _read_slice(path: Path, read: Callable[[Path], TiffImage]) -> TiffImage:
-    try:
-        return read(path)
-    except ValueError as error:
-        message = f"slice {path.name!r}: {error}"
-        raise UnreadableImageError(message) from error
-
-
-def _check_memory(size: int, limit: int | None) -> None:
-    allowed = half_of_free() if limit is None else limit
-    if size > allowed:
-        rule = f"decode to {readable(allowed)} at most together"
-        _refuse_slices(rule, readable(size), "Pass a larger memory_limit, or crop them.")
 
 
 def _check_alike(name: str, image: TiffImage, one: str, first: TiffImage) -> None:

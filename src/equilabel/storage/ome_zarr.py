@@ -247,10 +247,10 @@ def describe_zarr(path: Path | str) -> TiffImage:
     if axes:
         pairs = [(n, name) for n, name in zip(shape, axes, strict=True) if n > 1 or name in "YX"]
         shape, axes = tuple(length for length, _ in pairs), "".join(name for _, name in pairs)
-    return TiffImage.of(
+    return TiffImage(
         np.broadcast_to(np.zeros((), array.dtype), shape),
         axes,
-        spacing=known.spacing,
+        spacing=known.spacing or {},
         unit=known.unit,
         interval=known.interval,
         channels=known.channels,

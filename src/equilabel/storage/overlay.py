@@ -55,12 +55,14 @@ def draw_numbers(
     taken[: kept_free[0], : kept_free[1]] = True
     places, drawn = _places(labels), []
     colors = color_of(np.array([label for label, *_ in places], labels.dtype))
-    for (label, *place), color in zip(places, colors.tolist(), strict=True):
+    for (label, y, x, reach), color in zip(places, colors.tolist(), strict=True):
         dark, levels = _number(str(label))
         height, width = dark.shape
-        for y, x, may_cover in _corners(*place, height, width, panel.shape):
-            box = slice(y, y + height), slice(x, x + width)
-            if y < 0 or x < 0 or taken[box].any() or not (may_cover or not labels[box].any()):
+        for top, left, may_cover in _corners(y, x, reach, dark.shape, panel.shape):
+            box = slice(top, top + height), slice(left, left + width)
+            if top < 0 or left < 0 or taken[box].any():
+                continue
+            if not may_cover and labels[box].any():
                 continue
             taken[box] = True
             panel[box][dark] = 0
@@ -90,9 +92,10 @@ def _font(size: int) -> Any:
 
 
 def _corners(
-    y: int, x: int, reach: int, height: int, width: int, shape: tuple[int, ...]
+    y: int, x: int, reach: int, size: tuple[int, ...], shape: tuple[int, ...]
 ) -> Iterator[tuple[int, int, bool]]:
     """Yield possible upper left corners of a number, and whether it may cover objects."""
+    height, width = size
     top = min(max(y - height // 2, 0), shape[0] - height)
     if 2 * reach >= height:
         yield top, min(max(x - width // 2, 0), shape[1] - width), True
@@ -145,7 +148,8 @@ def _places(labels: HostArray) -> list[list[int]]:
     middle = deepest[np.cumsum(counts) - (counts + 1) // 2]
     rows, columns = np.divmod(pixels[middle], coarse.shape[1])
     found = np.stack([known, rows * step, columns * step, reaches * step], axis=1)
-    return found[np.argsort(-reaches, kind="stable")[:MOST]].tolist()
+    places: list[list[int]] = found[np.argsort(-reaches, kind="stable")[:MOST]].tolist()
+    return places
 
 
 # ---- Pictures of planes, with outlines

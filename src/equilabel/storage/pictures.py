@@ -48,11 +48,15 @@ def read_picture(
     """
     path = Path(path)
     with path.open("rb") as file, decoding():
-        _verify(file)
+        with _opened(file) as picture:
+            if picture.format == "PNG":
+                picture.verify()  # decoding does not check the checksums
         file.seek(0)
         with _opened(file) as picture:
             deep = _is_deep(picture, file)
-            _check_memory(picture, deep, memory_limit)
+            bands = 4 if picture.mode == "P" else len(picture.getbands())
+            item = 2 if deep else ITEM.get(picture.mode, 1)
+            refuse_large(picture.width * picture.height * bands * item, memory_limit)
             pixels = _decoded_deep(picture, file) if deep else _decoded(picture, indices)
             notes = _notes(picture)
     pixels, left_out = _without_alpha(pixels)
@@ -62,7 +66,7 @@ def read_picture(
     colors = pixels.ndim == 3
     pixels = np.ascontiguousarray(np.moveaxis(pixels, -1, 0) if colors else pixels)
     axes, channels = ("CYX", NAMES) if colors else ("YX", ())
-    return TiffImage.of(pixels, axes, channels=channels, notes=(*notes, *left_out))
+    return TiffImage(pixels, axes, channels=channels, notes=(*notes, *left_out))
 
 
 def header_of_picture(path: Path) -> Header:
@@ -75,13 +79,6 @@ def header_of_picture(path: Path) -> Header:
         if picture.mode in ("RGB", "RGBA", "P"):
             return Header((3, height, width), "CYX", kind)
         return Header((height, width), "YX", kind)
-
-
-def _verify(file: Any) -> None:
-    """Refuse a file of another format, and a PNG with a wrong checksum or without its end."""
-    with _opened(file) as picture:
-        if picture.format == "PNG":
-            picture.verify()  # decoding does not check the checksums
 
 
 @contextmanager
@@ -99,14 +96,6 @@ def _opened(file: Any) -> Iterator[Any]:
         finally:
             Image.MAX_IMAGE_PIXELS = most
         yield picture
-
-
-def _check_memory(picture: Any, deep: bool, limit: int | None) -> None:
-    """Refuse a picture that needs more memory than allowed, before it is decoded."""
-    width, height = picture.size
-    bands = 4 if picture.mode == "P" else len(picture.getbands())
-    size = width * height * bands * (2 if deep else ITEM.get(picture.mode, 1))
-    refuse_large(size, limit)
 
 
 def _is_deep(picture: Any, file: Any) -> bool:

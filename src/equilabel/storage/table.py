@@ -119,7 +119,7 @@ def _cells(column: Any) -> list[Any]:
     if _is_number(column):
         values = np.asarray(column)
         short = values.dtype.kind == "f" and values.itemsize < 8
-        cells = (values.astype(str) if short else values).tolist()
+        cells: list[Any] = (values.astype(str) if short else values).tolist()
         missing = values != values
     else:
         import pandas as pd

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import refuse, refuse_large, undecodable
+from .errors import UnreadableImageError, decoding, refuse, refuse_large
 from .metadata import Header, TiffImage, canonical, positive
 
 # The package that adds a format to bioio, by the ending of file names.
@@ -34,28 +34,26 @@ def read_vendor(path: Path | str, *, series: int = 0, memory_limit: int | None =
     path.stat()
     image, scenes = _opened(path, series)
     refuse_large(math.prod(image.shape) * np.dtype(image.dtype).itemsize, memory_limit)
-    try:
+    with decoding():
         stored = np.asarray(image.data)
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise undecodable(error) from error
     if stored.dtype.kind not in "buif":
         refuse("hold real numbers of a known type", stored.dtype)
     pixels, axes, notes = canonical(stored, image.dims.order)
-    spacing = {axis: size for axis, size in _sizes(image).items() if axis in axes}
+    sizes, names = (_told(image, name) for name in ("physical_pixel_sizes", "channel_names"))
+    known = {axis: positive(getattr(sizes, axis, None)) for axis in "ZYX" if axis in axes}
+    spacing = {axis: size for axis, size in known.items() if size is not None}
     if not spacing:
         notes += (
             "The file gives no pixel size: lengths are in pixels, unless --spacing is given.",
         )
     if scenes > 1:
         notes += (f"The file holds {scenes} images; number {series} was read (see --series).",)
-    return TiffImage.of(
+    return TiffImage(
         np.ascontiguousarray(pixels, pixels.dtype.newbyteorder("=")),
         axes,
         spacing=spacing,
         unit="µm",
-        channels=_names(image),
+        channels=tuple(map(str, names or ())),
         series=series,
         series_count=scenes,
         notes=notes,
@@ -74,24 +72,19 @@ def _opened(path: Path, series: int) -> tuple[Any, int]:
     package = PACKAGES[path.suffix.lower()]
     try:
         import bioio
-    except ImportError as error:
+
+        with decoding():
+            image = bioio.BioImage(path)
+    except (ImportError, UnreadableImageError) as error:
+        unknown = type(error.__cause__).__name__ == "UnsupportedFileFormatError"
+        if not isinstance(error, ImportError) and (_is_installed(package) or not unknown):
+            raise
+        got = f"no {package}" if unknown else error
         message = (
-            f"{path.suffix} files need bioio and {package}; got no bioio. "
-            f"Install both with `pip install bioio {package}`, or export the image as OME-TIFF."
+            f"{path.suffix} files need bioio and {package}; got {got}. Install both with "
+            f"`pip install bioio {package}`, or export the image as OME-TIFF."
         )
         raise ImportError(message) from error
-    try:
-        image = bioio.BioImage(path)
-    except MemoryError:
-        raise
-    except Exception as error:
-        if type(error).__name__ == "UnsupportedFileFormatError" and not _is_installed(package):
-            message = (
-                f"{path.suffix} files need {package}; got none installed. "
-                f"Install it with `pip install {package}`, or export the image as OME-TIFF."
-            )
-            raise ImportError(message) from error
-        raise undecodable(error) from error
     count = len(image.scenes)
     if not 0 <= series < count:
         message = f"series must be 0 to {count - 1} for {path.name!r}; got {series!r}."
@@ -106,18 +99,8 @@ def _is_installed(package: str) -> bool:
     return find_spec(package.replace("-", "_")) is not None
 
 
-def _sizes(image: Any) -> dict[str, float]:
-    """Return the pixel sizes that are positive numbers; {} if the metadata cannot be read."""
+def _told(image: Any, name: str) -> Any:
     try:
-        known = image.physical_pixel_sizes
+        return getattr(image, name)
     except Exception:  # readers raise different errors; the pixels were read
-        return {}
-    sizes = {axis: positive(getattr(known, axis, None)) for axis in "ZYX"}
-    return {axis: size for axis, size in sizes.items() if size is not None}
-
-
-def _names(image: Any) -> tuple[str, ...]:
-    try:
-        return tuple(map(str, image.channel_names or ()))
-    except Exception:
-        return ()
+        return None
