@@ -62,6 +62,13 @@ def refuse_format(rule: str, start: bytes) -> NoReturn:
     refuse(rule, name, f"Rename it to end in {ending!r}." if ending else CONVERT)
 
 
+def check_series(series: int, path: Path, count: int) -> None:
+    """Raise ValueError if a file with so many images has none of this index."""
+    if not 0 <= series < count:
+        message = f"series must be 0 to {count - 1} for {path.name!r}; got {series!r}."
+        raise ValueError(message)
+
+
 def refuse_large(size: int, limit: int | None, *, least: int = 0) -> None:
     """Refuse an image of more decoded bytes than allowed: half of the free memory by default.
 

@@ -123,29 +123,23 @@ def _described(path: Path, scales: dict[str, Any], version: str) -> ZarrImage:
     inner = _folder_of(path, dataset)
     if _attributes(inner) is not None:
         refuse("have an array at each path that it names", repr(dataset["path"]))
-    axes = scales.get("axes", [])
-    names = [letter_of(str(axis["name"] if isinstance(axis, dict) else axis)) for axis in axes]
+    axes = [axis if isinstance(axis, dict) else {"name": axis} for axis in scales.get("axes", ())]
+    names = [letter_of(str(axis["name"])) for axis in axes]
     if not all(names) or len(set(names)) < len(names):
         return ZarrImage(inner, path, version=version)
     levels = tuple(
         Level(_folder_of(path, each), *_coordinates(len(names), each, scales))
         for each in scales["datasets"]
     )
-    scale = levels[0].scale
-    pairs = {
-        name: (axis, distance) for name, axis, distance in zip(names, axes, scale, strict=True)
-    }
-    lengths = _known({name: pair for name, pair in pairs.items() if name in "ZYX"})
-    spacing = {name: distance for name, (_, distance) in lengths.items() if positive(distance)}
-    unit, notes = "", tuple[str, ...]()
-    if any(_unit(axis) for axis, _ in lengths.values()):
-        sizes = {name: (distance, _unit(axis)) for name, (axis, distance) in lengths.items()}
-        spacing, unit, notes = calibrate(sizes)
-    axis, distance = pairs.get("T", ({}, 0))
-    interval = seconds(distance, str(axis.get("unit", "?"))) if isinstance(axis, dict) else None
-    told = tuple(str(axis.get("unit", "")) if isinstance(axis, dict) else "" for axis in axes)
-    more: Any = {"interval": interval, "levels": levels, "units": told, "notes": notes}
-    return ZarrImage(inner, path, "".join(names), spacing, unit, version, **more)
+    units = tuple(str(axis.get("unit") or "") for axis in axes)
+    pairs = dict(zip(names, zip(levels[0].scale, units, strict=True), strict=True))
+    lengths = {name: pairs[name] for name in "ZYX" if name in pairs}
+    spacing, unit, notes = calibrate(lengths)
+    sizes, words = ({pair[k] for pair in lengths.values()} for k in (0, 1))
+    if words == {""} and sizes != {1}:  # of 1 each, they would have no meaning
+        spacing = {name: size for name, (size, _) in lengths.items() if positive(size)}
+    more: Any = {"interval": seconds(*pairs.get("T", (0, ""))), "levels": levels, "units": units}
+    return ZarrImage(inner, path, "".join(names), spacing, unit, version, notes=notes, **more)
 
 
 def _folder_of(path: Path, dataset: dict[str, Any]) -> Path:
@@ -175,23 +169,12 @@ def _coordinates(
     return tuple(scale), tuple(translation)
 
 
-def _known(lengths: dict[str, tuple[Any, float]]) -> dict[str, tuple[Any, float]]:
-    """Leave out axes with a meaningless scale: 1 without a unit, if others have a unit or scale."""
-    told = {name: pair for name, pair in lengths.items() if pair[1] != 1 or _unit(pair[0])}
-    return told if not told or any(_unit(axis) for axis, _ in told.values()) else lengths
-
-
 def _channels(omero: Any) -> tuple[str, ...]:
     """Return the names of channels; () unless all have different names."""
     known = omero.get("channels") if isinstance(omero, dict) else None
     rows = known if isinstance(known, list) else []
     names = tuple(str(row.get("label", "")) for row in rows if isinstance(row, dict))
     return names if all(names) and len(set(names)) == len(rows) else ()
-
-
-def _unit(axis: Any) -> str:
-    """Return the unit of an axis; "" if it has none."""
-    return str(axis.get("unit") or "") if isinstance(axis, dict) else ""
 
 
 def _attributes(path: Path) -> dict[str, Any] | None:

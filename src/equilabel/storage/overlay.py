@@ -267,8 +267,6 @@ def _proportions(spacing: Sequence[float] | None) -> tuple[int, int]:
     if spacing is None or len(spacing) < 2:
         return 1, 1
     down, across = float(spacing[-2]), float(spacing[-1])
-    if not (np.isfinite([down, across]).all() and down > 0 and across > 0):
-        return 1, 1
     return min(16, max(1, round(down / across))), min(16, max(1, round(across / down)))
 
 

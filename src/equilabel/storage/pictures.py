@@ -53,7 +53,7 @@ def read_picture(
                 picture.verify()  # decoding does not check the checksums
         file.seek(0)
         with _opened(file) as picture:
-            deep = _is_deep(picture, file)
+            deep = _is_deep(picture)
             bands = 4 if picture.mode == "P" else len(picture.getbands())
             item = 2 if deep else ITEM.get(picture.mode, 1)
             refuse_large(picture.width * picture.height * bands * item, memory_limit)
@@ -73,7 +73,7 @@ def header_of_picture(path: Path) -> Header:
     """Return shape, axes and type of the pixels of a picture without decoding them."""
     with path.open("rb") as file, decoding(), _opened(file) as picture:
         width, height = picture.size
-        deep = _is_deep(picture, file)
+        deep = _is_deep(picture)
         wide = deep or picture.mode.startswith("I")
         kind = "uint16" if wide else "bool" if picture.mode == "1" else "uint8"
         if picture.mode in ("RGB", "RGBA", "P"):
@@ -98,15 +98,9 @@ def _opened(file: Any) -> Iterator[Any]:
         yield picture
 
 
-def _is_deep(picture: Any, file: Any) -> bool:
+def _is_deep(picture: Any) -> bool:
     """Return whether a PNG has several channels of 16 bits, of which Pillow keeps 8 bits."""
-    if picture.format != "PNG":
-        return False
-    place = file.tell()
-    file.seek(24)
-    bits, color = file.read(2)
-    file.seek(place)
-    return bool(bits == 16 and color != 0)
+    return picture.format == "PNG" and picture.tile[0][3] in ("LA;16B", "RGB;16B", "RGBA;16B")
 
 
 def _decoded_deep(picture: Any, file: Any) -> HostArray:

@@ -236,6 +236,11 @@ class Part(NamedTuple):
     path: Path  # the table, written by `write_table`
     more: Mapping[str, str] = NO_TYPES  # further columns, the same for all parts
 
+    @property
+    def own(self) -> dict[str, str]:
+        """What the columns say that name the image."""
+        return {"file": self.file, "unit": self.unit, **self.more}
+
 
 def merge_tables(path: Path | str, parts: Sequence[Part], *, unit_row: bool = False) -> None:
     """Concatenate tables, with columns that name the image and its unit of lengths.
@@ -267,7 +272,7 @@ def merge_tables(path: Path | str, parts: Sequence[Part], *, unit_row: bool = Fa
 
 
 def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
-    given = ("file", "unit", *(parts[0].more if parts else ()))
+    given = tuple(parts[0].own) if parts else ("file", "unit")
     units: dict[str, dict[str, None]] = {name: {"": None} for name in given}
     for part in parts:
         with _rows_of(part.path, unit_row) as (names, words, _):
@@ -280,7 +285,7 @@ def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
             writer.writerow([" or ".join(filter(None, words)) for words in units.values()])
         common = list(units)[len(given) :]
         for part in parts:
-            own = [escaped(part.file), part.unit, *map(escaped, part.more.values())]
+            own = list(map(escaped, part.own.values()))
             if _copied(part.path, common, own, unit_row, file):
                 continue
             with _rows_of(part.path, unit_row) as (names, _, rows):
@@ -335,8 +340,7 @@ def _merge_parquet(path: Path, parts: Sequence[Part]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    given = ("file", "unit", *(parts[0].more if parts else ()))
-    own = pa.schema([(name, pa.string()) for name in given])
+    own = pa.schema([(name, pa.string()) for name in (parts[0].own if parts else ("file", "unit"))])
     schemas = []
     for part in parts:
         with os.fdopen(open_regular(part.path), "rb") as source:
@@ -359,7 +363,7 @@ def _fitted(table: Any, part: Part, schema: Any) -> Any:
     """Return a table with all columns of a schema."""
     import pyarrow as pa
 
-    for name, value in {"file": part.file, "unit": part.unit, **part.more}.items():
+    for name, value in part.own.items():
         table = table.append_column(name, pa.array([value] * len(table), pa.string()))
     return pa.concat_tables([schema.empty_table(), table], promote_options="permissive")
 

@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import UnreadableImageError, decoding, refuse, refuse_large, refuse_shortage
+from .errors import (
+    UnreadableImageError,
+    check_series,
+    decoding,
+    refuse,
+    refuse_large,
+    refuse_shortage,
+)
 from .files import replacing
 from .metadata import (
     LENGTHS,
@@ -169,9 +176,7 @@ def _opened(
                 file.seek(0)
                 images = tifffile.TiffFile(file, name=path.name, is_shaped=False).series
                 described = (replace(described[0], kind="plain", elements=0),)
-        if not 0 <= series < len(images):
-            message = f"series must be 0 to {len(images) - 1} for {path.name!r}; got {series!r}."
-            raise ValueError(message)
+        check_series(series, path, len(images))
         announced = described[0]
         if announced.kind == "ome" and images[series].kind == "ome":
             if len(described) != len(images):

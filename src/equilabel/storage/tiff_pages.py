@@ -61,32 +61,32 @@ def walk(file: BinaryIO) -> Pages:
     below: list[Page] = []
     offset = directories.first
     while offset:
-        page, following = _page(directories, offset, len(pages))
+        page = _page(directories, offset, len(pages))
         for position in (offset, *page.below):
             if position in seen:
                 refuse("list each page once", f"a loop to byte {position} on page {len(pages)}")
             seen.add(position)
-        below += [_page(directories, position, len(pages))[0] for position in page.below]
+        below += [_page(directories, position, len(pages)) for position in page.below]
         pages.append(page)
-        offset = following
+        offset = page.following
     if not pages:
         refuse("hold at least one page", "a header alone")
     _check_overlaps([*pages, *below])
     return Pages(tuple(pages), tuple(below), directories.size)
 
 
-def _page(directories: Directories, offset: int, index: int) -> tuple[Page, int]:
-    """Check the page at an offset; return it, and the offset of the next page."""
+def _page(directories: Directories, offset: int, index: int) -> Page:
+    """Return the page at an offset once it is checked."""
     tags = Directory(directories, offset)
     shape, bits = _geometry(tags, index)
     compression, separate = tags.number(COMPRESSION, 1), tags.number(PLANAR, 1) != 1
     if compression in FAX and bits.max() > 1:
         refuse("have 1 bit per sample in a fax compression", f"{bits.max()} on page {index}")
-    block = _block(tags, shape[1], index)
-    segments = _segments(shape, bits.tolist(), separate, block)
+    block, segments = _segments(tags, shape, bits.tolist(), separate, index)
     offsets, stored, counted = _locations(tags, segments, compression, index)
     _check_bytes(directories.size, segments, offsets, stored, compression, index)
-    page = Page(
+    held = max(int(stored.sum()), sum(end - start for start, end in tags.spans))
+    return Page(
         offset=offset,
         shape=shape,
         compression=compression,
@@ -100,9 +100,10 @@ def _page(directories: Directories, offset: int, index: int) -> tuple[Page, int]
         descriptions=tags.texts(DESCRIPTION) if index == 0 else (),
         below=tuple(tags.numbers((SUBIFDS,), MOST_BELOW).tolist()),
         spans=tuple(tags.spans),
-        counted=counted,
+        following=tags.following,
+        # Half of its pixels or of its other data; nearly nothing if lengths follow from its size.
+        slack=held // 2 if counted else PADDING,
     )
-    return page, tags.following
 
 
 def _geometry(tags: Directory, index: int) -> tuple[tuple[int, int, int, int], NDArray[np.uint64]]:
@@ -118,22 +119,6 @@ def _geometry(tags: Directory, index: int) -> tuple[tuple[int, int, int, int], N
     if not counted or not 0 < bits.min() <= bits.max() <= 128:
         refuse("have 1 to 128 bits per sample", f"{bits[:4].tolist()} on page {index}")
     return shape, bits
-
-
-def _block(tags: Directory, length: int, index: int) -> tuple[int, ...]:
-    """Return the shape of strips, (1, rows), or of tiles, (depth, length, width)."""
-    block: tuple[int, ...] = (1, length)
-    if TILE_WIDTH in tags:
-        block = (
-            tags.number(TILE_DEPTH, 1),
-            tags.number(TILE_LENGTH, 0),
-            tags.number(TILE_WIDTH, 0),
-        )
-    elif tags.count(ROWS_PER_STRIP) == 1:
-        block = (1, min(tags.number(ROWS_PER_STRIP, 0), length))
-    if not all(block):
-        refuse("have strips or tiles of 1 row or more", f"{block} on page {index}")
-    return block
 
 
 def _locations(
@@ -152,22 +137,25 @@ def _locations(
 
 
 def _segments(
-    shape: tuple[int, int, int, int], bits: list[int], separate: bool, block: tuple[int, ...]
-) -> Segments:
-    """Return the number and sizes of strips or tiles, whose shape is `block`."""
-    depth, length, width, samples = shape
+    tags: Directory, shape: tuple[int, int, int, int], bits: list[int], separate: bool, index: int
+) -> tuple[tuple[int, int, int], Segments]:
+    """Return depth, length and width of strips or tiles, their number and their sizes."""
+    _, length, width, samples = shape
+    tiled = TILE_WIDTH in tags
+    if tiled:
+        sides = tags.number(TILE_LENGTH, 0), tags.number(TILE_WIDTH, 0)
+        block = (tags.number(TILE_DEPTH, 1), *sides)
+    else:
+        given = tags.count(ROWS_PER_STRIP) == 1
+        block = (1, min(tags.number(ROWS_PER_STRIP, 0), length) if given else length, width)
+    if not all(block):
+        refuse("have strips or tiles of 1 row or more", f"{block} on page {index}")
     pixel = bits[0] if separate else sum(bits) * (samples // len(bits))
-    planes = samples if separate else 1
-    if len(block) == 2:
-        rows = block[1]
-        each = -(-length // rows)
-        line = -(-width * pixel // 8)
-        return Segments(
-            each * depth * planes, line * rows, line * (length - (each - 1) * rows), each
-        )
-    each = math.prod(-(-axis // part) for axis, part in zip(shape, block, strict=False))
-    size = -(-block[2] * pixel // 8) * block[1] * block[0]
-    return Segments(each * planes, size, size, each)
+    line = -(-block[2] * pixel // 8) * block[0]
+    counts = [-(-axis // part) for axis, part in zip(shape, block, strict=False)]
+    number = math.prod(counts) * (samples if separate else 1)
+    last = block[1] if tiled else length - (counts[1] - 1) * block[1]
+    return block, Segments(number, line * block[1], line * last, counts[1])
 
 
 def _check_bytes(
@@ -189,7 +177,7 @@ def _check_bytes(
     if not stored.all() or offsets.min() < 8:
         k = int(np.argmin(np.minimum(stored, offsets)))
         refuse("hold the bytes of every strip and tile", f"none for part {k} of page {index}")
-    planes = segments.number // segments.each
+    planes = segments.number // segments.each  # of strips; tiles are of one size
     claimed = segments.number * segments.size - planes * (segments.size - segments.last)
     held = min(int(stored.sum()), size) * YIELDS.get(compression, UNBOUNDED)
     if claimed > held:
@@ -217,7 +205,7 @@ class Segments(NamedTuple):
     """Number of the strips or tiles of a page, and their decoded size in bytes.
 
     `last` is the size of the last strip of a plane, which may be shorter, and `each` the number of
-    strips or tiles of a plane.
+    strips of a plane. All tiles have one size.
     """
 
     number: int
@@ -240,20 +228,8 @@ class Page:
     descriptions: tuple[str, ...]  # read for the first page only
     below: tuple[int, ...]  # positions of its subdirectories, usually smaller copies
     spans: tuple[tuple[int, int], ...]  # first byte and end of its directory and of values outside
-    counted: bool  # whether the file gives the lengths of its strips or tiles
-
-    @property
-    def slack(self) -> int:
-        """Most unused bytes in a file with this page: more could be a lost page of the same kind.
-
-        This is half of its pixels or of its other data, whichever is larger; nearly nothing if the
-        stored lengths follow from its size.
-        """
-        if not self.counted:
-            return PADDING
-        return (
-            max(int(self.segment_bytes.sum()), sum(end - start for start, end in self.spans)) // 2
-        )
+    following: int  # position of the next directory; 0 for none
+    slack: int  # most unused bytes in a file with this page: more could be a lost page of its kind
 
 
 class Pages(NamedTuple):
