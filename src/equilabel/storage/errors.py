@@ -16,7 +16,7 @@ import numpy as np
 from .memory import half_of_free, readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 # File formats by their first bytes, and remedies for a file with the wrong ending.
@@ -85,8 +85,8 @@ def refuse_large(size: int, limit: int | None, *, least: int = 0) -> None:
 
 
 @contextmanager
-def decoding() -> Iterator[None]:
-    """Convert errors of decoders to `UnreadableImageError`.
+def decoding(part: Sequence[slice] = ()) -> Iterator[None]:
+    """Convert errors of decoders to `UnreadableImageError`, which names the part of an array.
 
     Errors of the system and of memory are kept, because the file may be intact.
     """
@@ -99,13 +99,15 @@ def decoding() -> Iterator[None]:
             refuse_missing_codecs(error)
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise undecodable(error) from error
+        where = ", ".join(f"{one.start}:{one.stop}" for one in part)
+        got = f"{in_words(error)} in [{where}]" if part else in_words(error)
+        refused = unreadable("be decodable", got)
+        raise refused from error
 
 
-def undecodable(error: Exception) -> UnreadableImageError:
-    """Return the error for a file whose decoder raised one."""
-    what = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-    return unreadable("be decodable", what[:200])
+def in_words(error: Exception) -> str:
+    """Return what a library says in one line of 200 characters at most."""
+    return " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")[:200]
 
 
 def codecs_are_missing() -> bool:

@@ -406,7 +406,7 @@ def calibration(
         if not word and (ratio := positive(depth)) not in (None, 1.0):
             notes += ("The file gives no unit; the spacing of Z is in pixels of Y and X.",)
             return {"Z": float(ratio or 1), "Y": 1.0, "X": 1.0}, "", interval, notes
-    if spelled(word) == "inch" and (x := positive(pixels.get("X"))):
+    if spelled(word.lower()) == "inch" and (x := positive(pixels.get("X"))):
         dpi = round(1 / x, 3)
         if dpi in PRINT_DPI or dpi < COARSEST_DPI:
             note = (

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .errors import UnreadableImageError, refuse, unreadable
+from .errors import UnreadableImageError, decoding, in_words, refuse
 from .files import is_remote, kind_of_file, replacing
 from .memory import free, readable
 from .metadata import TiffImage, calibrate, canonical, letter_of, positive, seconds
@@ -253,10 +253,8 @@ def read_zarr(path: Path | str) -> TiffImage:
     folder = find_image(path).path
     array = open_zarr(folder)
     everything = tuple(slice(0, length) for length in array.shape)
-    try:
+    with decoding(everything):
         pixels = np.asarray(array[everything]).reshape(image.pixels.shape)
-    except Exception as error:  # zarr and its codecs raise many types
-        raise undecoded(error, everything) from error
     pixels, axes, _ = canonical(pixels, image.axes)
     for note in note_missing(folder):
         warnings.warn(note, stacklevel=2)
@@ -298,7 +296,7 @@ one; got shape (0, 5). Copy or export it again.
     except (OSError, MemoryError, UnreadableImageError):
         raise
     except Exception as error:  # zarr raises many types
-        refuse("have the description of an array of Zarr", f"{_text(error)} at {str(path)!r}")
+        refuse("have the description of an array of Zarr", f"{in_words(error)} at {str(path)!r}")
     if not shape or min(shape) < 1 or min(chunks) < 1:
         refuse("have an axis and no empty one", f"shape {shape}")
     if prod(shape) * width >= MOST:
@@ -347,18 +345,3 @@ def note_missing(folder: Path) -> tuple[str, ...]:
         return ()
     value = array.fill_value or 0  # may be None
     return (f"{total - found:,} of {total:,} chunks are not stored: their pixels are {value}.",)
-
-
-def undecoded(error: Exception, part: tuple[slice, ...]) -> Exception:
-    """Return the error for a part of an array that cannot be read; it names the part if it can."""
-    if isinstance(error, (MemoryError, UnreadableImageError)):
-        return error
-    if isinstance(error, OSError) and error.errno is not None:
-        return error
-    where = ", ".join(f"{one.start}:{one.stop}" for one in part)
-    return unreadable("have chunks that can be decoded", f"{_text(error)} in [{where}]")
-
-
-def _text(error: Exception) -> str:
-    text = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-    return text if len(text) <= 200 else f"{text[:200]}..."

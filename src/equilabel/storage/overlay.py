@@ -200,23 +200,12 @@ def write_overlay(
     or columns are repeated until pixels are nearly square. Gray is stretched from the 0.5th to the
     99.8th percentile. Large images are reduced by blocks to at most 2048 pixels (gray by the mean,
     labels by the maximum, so that no object is lost), small ones are enlarged by a whole factor.
-    Outlines are inside their objects, and neighboring objects have different colors. Raises
-    ValueError if shapes differ, or there are fewer than two axes or no pixels.
+    Outlines are inside their objects, and neighboring objects have different colors.
 
     >>> image = np.zeros((40, 60), np.uint8)
     >>> image[10:20, 10:30] = 200
     >>> write_overlay("overlay.png", image, (image > 0).astype(np.int32))  # doctest: +SKIP
     """
-    image, labels = (a if hasattr(a, "shape") else np.asarray(a) for a in (image, labels))
-    if image.shape != labels.shape:
-        message = (
-            f"labels must have the shape of the image, {image.shape}; got {labels.shape}. "
-            "Pass one channel."
-        )
-        raise ValueError(message)
-    if image.ndim < 2 or image.size == 0:
-        message = f"image must have at least two axes and one element; got shape {image.shape}."
-        raise ValueError(message)
     with np.errstate(invalid="ignore", over="ignore"):  # infinite values are drawn too
         picture = _draw(image, labels, _proportions(spacing), numbered=numbered)
     with replacing(Path(path)) as unfinished:

@@ -55,13 +55,13 @@ def write_table(
 ) -> None:
     """Write a table as CSV or Parquet, depending on the suffix, atomically.
 
-    `table` has columns of equal length; the index of a DataFrame is not written. In CSV, floats
-    read back to the same bits. Text that a spreadsheet would run as a formula gets an apostrophe,
-    which `read_table` removes: text with a sign (``= + - @`` or a fullwidth form) at its beginning
-    or after a character at which programs split cells; also names of columns. `units` are written
-    as a second line of a CSV file, "" for missing ones, but not in Parquet. Raises ValueError for
-    another suffix, for columns of different lengths or equal names; ImportError if pyarrow is
-    missing; OSError with `path`.
+    `table` has columns of equal length and different names; the index of a DataFrame is not
+    written. In CSV, floats read back to the same bits. Text that a spreadsheet would run as a
+    formula gets an apostrophe, which `read_table` removes: text with a sign (``= + - @`` or a
+    fullwidth form) at its beginning or after a character at which programs split cells; also names
+    of columns. `units` are written as a second line of a CSV file, "" for missing ones, but not in
+    Parquet. Raises ValueError for another suffix; ImportError if pyarrow is missing; OSError with
+    `path`.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "cells.csv"
@@ -73,13 +73,6 @@ def write_table(
     """
     suffix = _suffix(path)
     names = list(map(str, table))
-    lengths = {name: len(column) for name, column in zip(names, _columns(table), strict=True)}
-    if len(lengths) < len(names):
-        message = f"table must have columns of different names; got {names}."
-        raise ValueError(message)
-    if len({*lengths.values()}) > 1:
-        message = f"table must have columns of one length; got {lengths}."
-        raise ValueError(message)
     with replacing(path) as unfinished:
         if suffix == ".parquet":
             import pandas as pd
