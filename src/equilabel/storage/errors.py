@@ -9,6 +9,7 @@ import errno
 import re
 import shutil
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -112,11 +113,7 @@ def in_words(error: Exception) -> str:
 
 def codecs_are_missing() -> bool:
     """Return whether imagecodecs is missing; tifffile then decodes deflate and a few others."""
-    try:
-        import imagecodecs  # noqa: F401 - only tried
-    except ImportError:
-        return True
-    return False
+    return find_spec("imagecodecs") is None
 
 
 def refuse_missing_codecs(cause: Exception | None = None) -> NoReturn:

@@ -147,7 +147,7 @@ def _places(labels: HostArray) -> list[list[int]]:
     counts = np.bincount(numbers[deepest])
     middle = deepest[np.cumsum(counts) - (counts + 1) // 2]
     rows, columns = np.divmod(pixels[middle], coarse.shape[1])
-    found = np.stack([known, rows * step, columns * step, reaches * step], axis=1)
+    found = np.stack([known.astype(np.int64), rows * step, columns * step, reaches * step], axis=1)
     places: list[list[int]] = found[np.argsort(-reaches, kind="stable")[:MOST]].tolist()
     return places
 

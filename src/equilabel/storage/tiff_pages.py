@@ -71,7 +71,11 @@ def walk(file: BinaryIO) -> Pages:
         offset = page.following
     if not pages:
         refuse("hold at least one page", "a header alone")
-    _check_overlaps([*pages, *below])
+    starts, ends = parts_of([*pages, *below])
+    shared = starts[1:] < ends[:-1]  # they could be decoded very many times
+    if shared.any():
+        at = starts[1:][shared][0]
+        refuse("have bytes of its own for every strip and tile", f"two that share byte {at}")
     return Pages(tuple(pages), tuple(below), directories.size)
 
 
@@ -167,16 +171,12 @@ def _check_bytes(
     index: int,
 ) -> None:
     """Refuse strips or tiles that are outside the file, or too short for their pixels."""
-    outside = (stored > size) | (offsets > size - np.minimum(stored, size))
-    if outside.any():
-        k = int(outside.argmax())
-        refuse(
-            "hold the bytes of every strip and tile",
-            f"{size} bytes, with {stored[k]} bytes at {offsets[k]} for part {k} of page {index}",
-        )
-    if not stored.all() or offsets.min() < 8:
-        k = int(np.argmin(np.minimum(stored, offsets)))
-        refuse("hold the bytes of every strip and tile", f"none for part {k} of page {index}")
+    outside = (stored > size) | (offsets > size - np.minimum(stored, size)) | (offsets < 8)
+    wrong = outside | (stored == 0)
+    if wrong.any():
+        k = int(wrong.argmax())
+        got = f"{size} bytes, with {stored[k]} bytes at {offsets[k]} for part {k} of page {index}"
+        refuse("hold the bytes of every strip and tile", got)
     planes = segments.number // segments.each  # of strips; tiles are of one size
     claimed = segments.number * segments.size - planes * (segments.size - segments.last)
     held = min(int(stored.sum()), size) * YIELDS.get(compression, UNBOUNDED)
@@ -190,15 +190,6 @@ def _check_bytes(
             k = int(wrong.argmax())
             got = f"{stored[k]} bytes for part {k} of page {index}"
             refuse(f"have {exact[k]} bytes per strip or tile", got)
-
-
-def _check_overlaps(pages: Sequence[Page]) -> None:
-    """Refuse strips and tiles that share bytes, which could be decoded very many times."""
-    starts, ends = parts_of(pages)
-    shared = starts[1:] < ends[:-1]
-    if shared.any():
-        at = starts[1:][shared][0]
-        refuse("have bytes of its own for every strip and tile", f"two that share byte {at}")
 
 
 class Segments(NamedTuple):
