@@ -225,10 +225,8 @@ def lock(descriptor: int) -> bool:
             import fcntl
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):  # PermissionError: Windows
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        return not isinstance(error, (BlockingIOError, PermissionError))  # the latter on Windows
     return True
 
 

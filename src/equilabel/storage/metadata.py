@@ -279,13 +279,11 @@ def canonical(pixels: HostArray, axes: str) -> tuple[HostArray, str, tuple[str, 
     pixels = pixels.reshape([pixels.shape[k] for k in kept])
     letters = [axes[k] for k in kept]
     if "S" in letters and "C" in letters:
-        pixels = np.moveaxis(pixels, letters.index("S"), -1)
+        samples = letters.index("S")
         letters.remove("S")
         channel = letters.index("C")
-        pixels = np.moveaxis(pixels, -1, channel + 1)
-        shape = pixels.shape
-        merged = (*shape[:channel], shape[channel] * shape[channel + 1], *shape[channel + 2 :])
-        pixels = pixels.reshape(merged)
+        pixels = np.moveaxis(pixels, samples, channel + 1)
+        pixels = pixels.reshape(*pixels.shape[:channel], -1, *pixels.shape[channel + 2 :])
     letters, notes = named(letters, pixels.shape)
     order = sorted(range(len(letters)), key=lambda k: AXES.index(letters[k]))
     return pixels.transpose(order), "".join(letters[k] for k in order), notes

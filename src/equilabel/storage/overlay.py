@@ -253,9 +253,7 @@ def _draw(
 
 def _proportions(spacing: Sequence[float] | None) -> tuple[int, int]:
     """Return how often to repeat rows and columns so that pixels are nearly square."""
-    if spacing is None or len(spacing) < 2:
-        return 1, 1
-    down, across = float(spacing[-2]), float(spacing[-1])
+    down, across = (1.0, 1.0) if spacing is None else spacing[-2:]
     return min(16, max(1, round(down / across))), min(16, max(1, round(across / down)))
 
 
