@@ -176,7 +176,7 @@ def test_tiles_that_end_with_the_image_are_read_in_codecs_where_they_are_found(f
             60 if codec == "jpeg" else 1
         )
     else:
-        assert_refused(file, "strips or tiles of 32 x 32 x 1 values; got .*16")
+        assert_refused(file, "strips or tiles of 32 x 32 x 1 values.*; got .*16")
 
 
 def test_jpeg_xr_is_refused_because_its_decoder_crashes(file):

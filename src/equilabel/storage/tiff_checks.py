@@ -223,10 +223,10 @@ def _image(page: TiffPage, given: Decode) -> Decode:
             try:
                 pixels = decompress(data, out=np.empty(fitting, page.dtype), **extra)
             except ValueError as error:
-                problem = problem or str(error)
+                problem = problem or str(error).rpartition("=")[2]  # the shape or type found
                 continue
             return pixels.reshape(whole)[:, : shape[1]], position, shape
-        refuse(_rule(shape), problem)
+        refuse(f"{_rule(shape)} of {page.dtype}", problem)
 
     return decode
 
