@@ -235,10 +235,11 @@ def _per_pixel(
     example = "2px" if quantity.power == 1 else "30px"
     home = None if spacing is None else known_unit("unit", unit)
     if spacing is None or home is None:
-        missing = "a pixel size" if spacing is None else "a known unit of the pixel size"
+        known = "" if spacing is None else " in a known unit"
         message = (
-            f"{name} must be in pixels for an image without {missing}; got {shown(written)}. Pass "
-            f"pixels, such as {example!r}, or the pixel size, such as spacing=0.1 with unit='µm'."
+            f"{name} must be in pixels for an image without a pixel size{known}; got "
+            f"{shown(written)}. Pass pixels, such as {example!r}, or the pixel size, such as "
+            "spacing=0.1 with unit='µm'."
         )
         raise ValueError(message)
     scale = Fraction(1)
