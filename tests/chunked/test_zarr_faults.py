@@ -81,9 +81,9 @@ FAULTS = {
     "negative": (set_shape(-48, 64), "have the description of an array"),
     "empty": (set_shape(0, 64), "have an axis and no empty one"),
     "huge chunks": (set_chunks(10**11, 32), "have chunks that fit in memory"),
-    "other chunks": (set_chunks(17, 32), "have chunks that can be decoded"),
+    "other chunks": (set_chunks(17, 32), "be decodable; got"),
     "no codec": (rewritten("0/zarr.json", "codecs", value=[]), "have the description of an array"),
-    "cut": (cut, "have chunks that can be decoded"),
+    "cut": (cut, "be decodable; got"),
 }
 
 
@@ -219,7 +219,7 @@ def test_a_changed_bit_of_an_image_with_checksums_is_told_with_its_place(tmp_pat
     chunk = image / "c/1/2"
     whole = chunk.read_bytes()
     chunk.write_bytes(whole[:-6] + bytes([whole[-6] ^ 1]) + whole[-5:])
-    with pytest.raises(ValueError, match=r"image file must have chunks .*\[8:16, 16:24\]"):
+    with pytest.raises(ValueError, match=r"image file must be decodable; got .*\[8:16, 16:24\]"):
         label_chunked(image, out=tmp_path / "labels.zarr", chunks=8)
     assert not (tmp_path / "labels.zarr").exists()
     chunk.write_bytes(whole)

@@ -77,7 +77,7 @@ def test_channels_among_slices_are_refused_not_stacked(here):
 
 def test_a_volume_over_the_memory_limit_is_refused_after_its_first_slice(here):
     stack()
-    with pytest.raises(UnreadableImageError, match=r"at most together; got 3.07 kB"):
+    with pytest.raises(UnreadableImageError, match=r"at most; got 3.07 kB"):
         read_image("scan", memory_limit=3000)
 
 

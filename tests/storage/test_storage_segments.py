@@ -10,7 +10,7 @@ import tifffile
 from PIL import Image
 
 from equilabel.storage import memory
-from equilabel.storage.tiff import UnreadableImageError, check_tiff, read_tiff
+from equilabel.storage.tiff import UnreadableImageError, read_tiff
 from pictures import READS_FAX
 
 imagecodecs = pytest.importorskip("imagecodecs")
@@ -55,9 +55,8 @@ def edit(file, **tags):
 
 
 def assert_refused(file, message):
-    for function in (check_tiff, read_tiff):
-        with pytest.raises(UnreadableImageError, match=message):
-            function(file)
+    with pytest.raises(UnreadableImageError, match=message):
+        read_tiff(file)
 
 
 @pytest.fixture
@@ -73,7 +72,6 @@ def file(tmp_path):
 def test_strips_and_tiles_that_end_with_the_image_are_read(file, codec, layout):
     data = pixels(codec, 80, 97)
     write(file, codec, data, **layout)
-    check_tiff(file)
     read = read_tiff(file).pixels
     read = np.moveaxis(read, 0, -1) if read.ndim == 3 else read
     assert (read.shape, read.dtype) == (data.shape, data.dtype)
@@ -178,7 +176,7 @@ def test_tiles_that_end_with_the_image_are_read_in_codecs_where_they_are_found(f
             60 if codec == "jpeg" else 1
         )
     else:
-        assert_refused(file, "strips or tiles of 32 x 32 x 1 values; got .*16")
+        assert_refused(file, "strips or tiles of 32 x 32 x 1 values.*; got .*16")
 
 
 def test_jpeg_xr_is_refused_because_its_decoder_crashes(file):
@@ -214,7 +212,7 @@ def test_a_large_picture_in_a_small_strip_is_refused_before_it_is_decoded(file, 
 def test_an_image_of_more_than_half_the_free_memory_is_refused_with_the_option(file, monkeypatch):
     tifffile.imwrite(file, np.zeros((2500, 2000), "uint8"), compression="zlib")
     monkeypatch.setattr(memory, "free", lambda: 10_000_000)
-    check_tiff(file)
+    read_tiff(file)
     monkeypatch.setattr(memory, "free", lambda: 9_999_998)
     assert_refused(
         file,
@@ -225,9 +223,9 @@ def test_an_image_of_more_than_half_the_free_memory_is_refused_with_the_option(f
 
 def test_tiles_far_larger_than_the_image_count_as_what_they_take(file):
     tifffile.imwrite(file, np.zeros((16, 16), "uint8"), tile=(1024, 1024), compression="zlib")
-    check_tiff(file, memory_limit=2**20)
+    read_tiff(file, memory_limit=2**20)
     with pytest.raises(UnreadableImageError, match=r"to 1.05 MB at most; got 1.05 MB"):
-        check_tiff(file, memory_limit=2**20 - 1)
+        read_tiff(file, memory_limit=2**20 - 1)
 
 
 @pytest.mark.parametrize("shift", [0, 10])
@@ -276,7 +274,7 @@ def fax(file, name, shape=(80, 96), **tags):
 @pytest.mark.parametrize("name", FAX)
 def test_fax_codes_are_read(file, name, shape):
     data = fax(file, name, shape)
-    check_tiff(file)
+    read_tiff(file)
     np.testing.assert_array_equal(read_tiff(file).pixels, data)
 
 

@@ -174,16 +174,6 @@ def test_the_suffix_may_be_in_capitals(tmp_path):
     assert read_table(tmp_path / "A.CSV")["label"].tolist() == [1]
 
 
-def test_columns_of_different_length_are_refused_with_their_lengths(file):
-    with pytest.raises(ValueError, match=r"columns of one length; got {'a': 1, 'b': 2}\."):
-        write_table(file, {"a": [1], "b": [1, 2]})
-
-
-def test_columns_that_share_a_name_are_refused(file):
-    with pytest.raises(ValueError, match=r"different names; got \['1', '1'\]"):
-        write_table(file, {1: [1], "1": [2]})
-
-
 @pytest.mark.parametrize("function", [lambda f: write_table(f, {"a": [1]}), read_table])
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch, function):
     monkeypatch.setitem(sys.modules, "pyarrow", None)

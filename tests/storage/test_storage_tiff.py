@@ -542,19 +542,6 @@ def test_labels_replace_earlier_ones(file):
 WRONG = {
     "large": ({"labels": np.array([[2**32]])}, ValueError, "0 to 4294967295 .*to 4294967296"),
     "negative": ({"labels": np.array([[-1]])}, ValueError, "got -1 to -1. Number them"),
-    "float": ({"labels": np.zeros((2, 2))}, TypeError, "bool or an integer type; got float64"),
-    "empty": (
-        {"labels": np.zeros((0, 2), int)},
-        ValueError,
-        r"1 pixel or more; got shape \(0, 2\)",
-    ),
-    "rank": ({"axes": "ZYX"}, ValueError, "got 'ZYX' for 2 axes"),
-    "letter": ({"axes": "QX"}, ValueError, "letters of 'TCZYX'"),
-    "order": ({"axes": "XY"}, ValueError, "end in 'YX'; got 'XY'"),
-    "unit": ({"unit": "parsec"}, ValueError, r"unit must be one of \[.*'µm'.*\]; got 'parsec'"),
-    "axis": ({"spacing": {"T": 1.0}}, ValueError, r"spacing must map .*; got {'T': 1.0}"),
-    "size": ({"spacing": {"X": 0.0}}, ValueError, r"positive numbers; got {'X': 0.0}"),
-    "interval": ({"interval": -1}, ValueError, "interval must be a positive .*; got -1"),
 }
 
 

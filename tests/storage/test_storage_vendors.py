@@ -9,7 +9,7 @@ import pytest
 
 from batches import summary
 from equilabel.cli import main
-from equilabel.storage import images, vendors
+from equilabel.storage import images
 from equilabel.storage.errors import UnreadableImageError
 
 STORED = np.full((1, 2, 3, 24, 32), 20, ">u2")
@@ -92,7 +92,7 @@ def test_a_folder_of_them_is_labeled(here, bioio):
 
 
 def test_what_is_missing_is_told_with_what_to_install(here, bioio, monkeypatch):
-    with pytest.raises(ImportError, match="Install it with `pip install bioio-dv`"):
+    with pytest.raises(ImportError, match="Install both with `pip install bioio bioio-dv`"):
         images.read_image(file(b"unknown", "a.dv"))
     monkeypatch.setitem(sys.modules, "bioio", None)
     Path("in").mkdir()
@@ -102,4 +102,4 @@ def test_what_is_missing_is_told_with_what_to_install(here, bioio, monkeypatch):
 
 
 def test_every_ending_has_its_package():
-    assert tuple(vendors.PACKAGES) == images.VENDORS
+    assert tuple(images.PACKAGES) == images.VENDORS

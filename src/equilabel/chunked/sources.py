@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from equilabel.storage.errors import decoding
 from equilabel.storage.files import is_remote
-from equilabel.storage.ome_zarr import find_image, open_zarr, undecoded
+from equilabel.storage.ome_zarr import find_image, open_zarr
 from equilabel.storage.remote import fingerprint, locate
 
 from .blocks import Blocks
@@ -187,10 +188,8 @@ def _given(array: Any) -> Any:
 
 def _read(opener: Callable[[], Any], part: Slices) -> HostArray:
     """Read and decode a part of a Zarr array."""
-    try:
+    with decoding(part):
         return read_part(opener(), part)
-    except Exception as error:  # each codec raises its own errors
-        raise undecoded(error, part) from error
 
 
 @lru_cache(16)

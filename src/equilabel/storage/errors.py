@@ -9,6 +9,7 @@ import errno
 import re
 import shutil
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from .memory import half_of_free, readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 # File formats by their first bytes, and remedies for a file with the wrong ending.
@@ -62,6 +63,13 @@ def refuse_format(rule: str, start: bytes) -> NoReturn:
     refuse(rule, name, f"Rename it to end in {ending!r}." if ending else CONVERT)
 
 
+def check_series(series: int, path: Path, count: int) -> None:
+    """Raise ValueError if a file with so many images has none of this index."""
+    if not 0 <= series < count:
+        message = f"series must be 0 to {count - 1} for {path.name!r}; got {series!r}."
+        raise ValueError(message)
+
+
 def refuse_large(size: int, limit: int | None, *, least: int = 0) -> None:
     """Refuse an image of more decoded bytes than allowed: half of the free memory by default.
 
@@ -78,8 +86,8 @@ def refuse_large(size: int, limit: int | None, *, least: int = 0) -> None:
 
 
 @contextmanager
-def decoding() -> Iterator[None]:
-    """Convert errors of decoders to `UnreadableImageError`.
+def decoding(part: Sequence[slice] = ()) -> Iterator[None]:
+    """Convert errors of decoders to `UnreadableImageError`, which names the part of an array.
 
     Errors of the system and of memory are kept, because the file may be intact.
     """
@@ -92,22 +100,20 @@ def decoding() -> Iterator[None]:
             refuse_missing_codecs(error)
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise undecodable(error) from error
+        where = ", ".join(f"{one.start}:{one.stop}" for one in part)
+        got = f"{in_words(error)} in [{where}]" if part else in_words(error)
+        refused = unreadable("be decodable", got)
+        raise refused from error
 
 
-def undecodable(error: Exception) -> UnreadableImageError:
-    """Return the error for a file whose decoder raised one."""
-    what = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-    return unreadable("be decodable", what[:200])
+def in_words(error: Exception) -> str:
+    """Return what a library says in one line of 200 characters at most."""
+    return " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")[:200]
 
 
 def codecs_are_missing() -> bool:
     """Return whether imagecodecs is missing; tifffile then decodes deflate and a few others."""
-    try:
-        import imagecodecs  # noqa: F401 - only tried
-    except ImportError:
-        return True
-    return False
+    return find_spec("imagecodecs") is None
 
 
 def refuse_missing_codecs(cause: Exception | None = None) -> NoReturn:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-PIECE = 2**20  # bytes read at once
 TRIES = 20  # a run that ends may remove its lock file while the next run opens it
 URL = re.compile(r"[A-Za-z][\w+.-]+:/")  # beginning of a URL; Windows drives have one letter
 
@@ -128,11 +127,8 @@ def sha256(path: Path | str) -> str:
     Stored beside a result, it tells later whether the input has changed. Raises OSError if the file
     cannot be read.
     """
-    digest = hashlib.sha256()
     with Path(path).open("rb", buffering=0) as file:
-        while piece := file.read(PIECE):
-            digest.update(piece)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def refuse_url(name: str, path: Path | str) -> None:
@@ -229,10 +225,8 @@ def lock(descriptor: int) -> bool:
             import fcntl
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):  # PermissionError: Windows
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        return not isinstance(error, (BlockingIOError, PermissionError))  # the latter on Windows
     return True
 
 

@@ -1,12 +1,17 @@
-"""Read an image or its header in any format: a file, an OME-Zarr, or a folder of slices."""
+"""Read an image or its header in any format: a file, an OME-Zarr, or a folder of slices.
+
+Files of microscope vendors (CZI, ND2, LIF, ...) are read by bioio if it is installed.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections import Counter
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -15,19 +20,23 @@ import numpy as np
 
 from equilabel.arguments import check_path, check_whole, shown
 
-from .errors import UnreadableImageError
+from .errors import UnreadableImageError, check_series, decoding, refuse, refuse_large
 from .files import sha256
-from .memory import half_of_free, readable
-from .metadata import Header
+from .metadata import Header, TiffImage, canonical, positive
 from .ome_zarr import describe_zarr, is_zarr, read_zarr, refuse_plain
 from .pictures import GRAY, NAMES, header_of_picture, read_picture
-from .vendors import PACKAGES, header_of_vendor, read_vendor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from .metadata import TiffImage
-
+# The package that adds a format to bioio, by the ending of file names.
+PACKAGES = {
+    ".czi": "bioio-czi",
+    ".nd2": "bioio-nd2",
+    ".lif": "bioio-lif",
+    ".dv": "bioio-dv",
+    ".sldy": "bioio-sldy",
+}
 TIFF = (".tif", ".tiff", ".btf", ".tf8")
 PICTURES, VENDORS = (".png", ".jpg", ".jpeg", ".bmp"), tuple(PACKAGES)
 SUFFIXES = (*TIFF, *PICTURES, *VENDORS)
@@ -105,9 +114,7 @@ def read_image(
         read = partial(read_image, series=series, memory_limit=memory_limit, indices=indices)
         return read_slices(slices_in(path, SUFFIXES), read, memory_limit=memory_limit)
     if path.suffix.lower() in PICTURES:
-        if series:
-            message = f"series must be 0 for {path.name!r}; got {series!r}."
-            raise ValueError(message)
+        check_series(series, path, 1)
         return read_picture(path, memory_limit=memory_limit, indices=indices)
     if path.suffix.lower() in VENDORS:
         return read_vendor(path, series=series, memory_limit=memory_limit)
@@ -164,6 +171,87 @@ def read_header(path: Path | str, *, series: int = 0) -> Header:
     return header_of_tiff(path, series)
 
 
+# ---- Files of microscope vendors
+
+
+def read_vendor(path: Path | str, *, series: int = 0, memory_limit: int | None = None) -> TiffImage:
+    """Read one image of a file in the format of a microscope vendor.
+
+    The ending of `path` is in `PACKAGES`; `series` is the index of the image (scene).
+    `memory_limit` is in bytes of decoded pixels, by default half of the free memory. The spacing is
+    in µm. Raises ImportError if bioio or its package for the format is not installed,
+    UnreadableImageError if the file is too large, cannot be decoded, or has no real numbers,
+    ValueError if there is no such series, or OSError.
+    """
+    path = Path(path)
+    path.stat()
+    image, scenes = _open_vendor(path, series)
+    refuse_large(math.prod(image.shape) * np.dtype(image.dtype).itemsize, memory_limit)
+    with decoding():
+        stored = np.asarray(image.data)
+    if stored.dtype.kind not in "buif":
+        refuse("hold real numbers of a known type", stored.dtype)
+    pixels, axes, notes = canonical(stored, image.dims.order)
+    sizes, names = (_told(image, name) for name in ("physical_pixel_sizes", "channel_names"))
+    known = {axis: positive(getattr(sizes, axis, None)) for axis in "ZYX" if axis in axes}
+    spacing = {axis: size for axis, size in known.items() if size is not None}
+    if not spacing:
+        notes += (
+            "The file gives no pixel size: lengths are in pixels, unless --spacing is given.",
+        )
+    if scenes > 1:
+        notes += (f"The file holds {scenes} images; number {series} was read (see --series).",)
+    return TiffImage(
+        np.ascontiguousarray(pixels, pixels.dtype.newbyteorder("=")),
+        axes,
+        spacing=spacing,
+        unit="µm",
+        channels=tuple(map(str, names or ())),
+        series=series,
+        series_count=scenes,
+        notes=notes,
+    )
+
+
+def header_of_vendor(path: Path, series: int) -> Header:
+    """Return shape, axes and type of the pixels of an image."""
+    path.stat()
+    image, _ = _open_vendor(path, series)
+    return Header.of(image.shape, image.dims.order, image.dtype)
+
+
+def _open_vendor(path: Path, series: int) -> tuple[Any, int]:
+    """Open a file and choose one of its images; return it and the number of images."""
+    package = PACKAGES[path.suffix.lower()]
+    try:
+        import bioio
+
+        with decoding():
+            image = bioio.BioImage(path)
+    except (ImportError, UnreadableImageError) as error:
+        is_installed = find_spec(package.replace("-", "_")) is not None
+        unknown = type(error.__cause__).__name__ == "UnsupportedFileFormatError"
+        if not isinstance(error, ImportError) and (is_installed or not unknown):
+            raise
+        got = f"no {package}" if unknown else error
+        message = (
+            f"{path.suffix} files need bioio and {package}; got {got}. Install both with "
+            f"`pip install bioio {package}`, or export the image as OME-TIFF."
+        )
+        raise ImportError(message) from error
+    count = len(image.scenes)
+    check_series(series, path, count)
+    image.set_scene(series)
+    return image, count
+
+
+def _told(image: Any, name: str) -> Any:
+    try:
+        return getattr(image, name)
+    except Exception:  # readers raise different errors; the pixels were read
+        return None
+
+
 # ---- A folder of numbered slices, read as one volume
 
 
@@ -208,45 +296,30 @@ def in_order(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     columns = list(zip(*([int(digits) for digits in part[1::2]] for part in parts), strict=True))
     own = [column for column in columns if len(set(column)) == len(names)]
     if not own:
-        _refuse_shared(names, columns)
-    chosen = max(reversed(own), key=_regularity)  # prefers a number to a time
+        last = columns[-1]
+        shared = Counter(last).most_common(1)[0][0]
+        pair = [name for name, number in zip(names, last, strict=True) if number == shared][:2]
+        rule = "have a number that is different in each name"
+        _refuse_slices(rule, " and ".join(map(repr, pair)), STACKS)
+    # Of several, the most regular one: a number rather than a time.
+    chosen = max(reversed(own), key=lambda column: max(_rises(column).values(), default=0))
     ordered = sorted(zip(chosen, names, strict=True))
-    return [name for _, name in ordered], _gaps(ordered)
-
-
-def _refuse_shared(names: Sequence[str], columns: Sequence[tuple[int, ...]]) -> NoReturn:
-    rule = "have a number that is different in each name"
-    differing = [column for column in columns if len(set(column)) > 1]
-    if not differing:  # a01 and a1, or no numbers
-        _refuse_slices(rule, " and ".join(map(repr, names[:2])), STACKS)
-    number = Counter(differing[-1]).most_common(1)[0][0]
-    same = [name for name, value in zip(names, differing[-1], strict=True) if value == number]
-    _refuse_slices(rule, f"{same[0]!r} and {same[1]!r}", STACKS)
-
-
-def _rises(numbers: Sequence[int]) -> list[int]:
-    return [after - before for before, after in pairwise(sorted(numbers))]
-
-
-def _regularity(numbers: Sequence[int]) -> int:
-    """Return how often the most frequent rise occurs."""
-    return max(Counter(_rises(numbers)).values(), default=0)
-
-
-def _gaps(ordered: Sequence[tuple[int, str]]) -> tuple[str, ...]:
-    """Return a note about unusual rises."""
-    rises = _rises([number for number, _ in ordered])
-    count = Counter(rises)
-    usual = min(count, key=lambda rise: (-count[rise], rise), default=1)
-    places = [k for k, rise in enumerate(rises) if rise != usual]
-    if not places:
-        return ()
-    first, second = ordered[places[0]][1], ordered[places[0] + 1][1]
-    more = f", and at {len(places) - 1} more places" if len(places) > 1 else ""
-    return (
-        f"Slices may be missing between {first!r} and {second!r}{more}: numbers rise by {usual} "
-        "elsewhere.",
+    rises = _rises(chosen)
+    common = min(rises, key=lambda rise: (-rises[rise], rise), default=1)
+    gaps = [(a, b) for (n, a), (m, b) in pairwise(ordered) if m - n != common]
+    if not gaps:
+        return [name for _, name in ordered], ()
+    more = f", and at {len(gaps) - 1} more places" if len(gaps) > 1 else ""
+    note = (
+        f"Slices may be missing between {gaps[0][0]!r} and {gaps[0][1]!r}{more}: numbers rise by "
+        f"{common} elsewhere."
     )
+    return [name for _, name in ordered], (note,)
+
+
+def _rises(numbers: Sequence[int]) -> Counter[int]:
+    """Count by how much sorted numbers rise."""
+    return Counter(after - before for before, after in pairwise(sorted(numbers)))
 
 
 def read_slices(
@@ -267,9 +340,13 @@ def read_slices(
     known = {path.name: path for path in paths}
     images: list[TiffImage] = []
     for name in names:
-        image = _read_slice(known[name], read)
+        try:
+            image = read(known[name])
+        except ValueError as error:
+            message = f"slice {name!r}: {error}"
+            raise UnreadableImageError(message) from error
         if not images:
-            _check_memory(image.pixels.nbytes * len(names), memory_limit)
+            refuse_large(image.pixels.nbytes * len(names), memory_limit)
         images.append(image)
         _check_alike(name, image, names[0], images[0])
     color = next((image for image in images if image.axes == "CYX"), None)
@@ -287,21 +364,6 @@ def read_slices(
         interval=None,
         notes=(*notes, *said),
     )
-
-
-def _read_slice(path: Path, read: Callable[[Path], TiffImage]) -> TiffImage:
-    try:
-        return read(path)
-    except ValueError as error:
-        message = f"slice {path.name!r}: {error}"
-        raise UnreadableImageError(message) from error
-
-
-def _check_memory(size: int, limit: int | None) -> None:
-    allowed = half_of_free() if limit is None else limit
-    if size > allowed:
-        rule = f"decode to {readable(allowed)} at most together"
-        _refuse_slices(rule, readable(size), "Pass a larger memory_limit, or crop them.")
 
 
 def _check_alike(name: str, image: TiffImage, one: str, first: TiffImage) -> None:

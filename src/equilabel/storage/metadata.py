@@ -11,7 +11,7 @@ import math
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 from xml.etree import ElementTree
 
 import numpy as np
@@ -188,42 +188,34 @@ class TiffImage:
         Sentences about what was guessed or left out.
     """
 
-    # C order, native byte order, values as stored: palettes of colors are not applied, and
-    # white-is-zero is not inverted; one-bit images are bool, and float16 becomes float32
+    # Values as stored: palettes of colors are not applied, white-is-zero is not inverted; one-bit
+    # images are bool, and float16 becomes float32.
     pixels: HostArray
-    axes: str  # one letter of T, C, Z, Y, X for each axis of `pixels`, in this order, ending in YX
-    spacing: dict[str, float]  # pixel size in `unit` of those of Z, Y and X that are known
-    unit: str  # of length, such as "µm", "nm" or "inch"; "" if unknown
-    interval: float | None  # seconds between time points
-    channels: tuple[str, ...]  # a name for each channel (one without axis C), or none
-    series: int  # index of this image in the file
-    series_count: int  # number of images in the file
-    notes: tuple[str, ...]  # sentences about what was guessed or left out
+    axes: str  # it ends in YX
+    spacing: dict[str, float] = field(default_factory=dict)
+    unit: str = ""
+    interval: float | None = None
+    channels: tuple[str, ...] = ()
+    series: int = 0
+    series_count: int = 1
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Leave out what the image has no axes for."""
+        known = {axis: size for axis, size in self.spacing.items() if axis in self.axes}
+        count = self.pixels.shape[self.axes.index("C")] if "C" in self.axes else 1
+        kept: dict[str, Any] = {
+            "spacing": known,
+            "unit": self.unit if known else "",
+            "interval": self.interval if "T" in self.axes else None,
+            "channels": self.channels if len(self.channels) == count else (),
+        }
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         """Return the pixels."""
         return self.pixels.astype(dtype or self.pixels.dtype, copy=bool(copy))
-
-    @classmethod
-    def of(
-        cls,
-        pixels: HostArray,
-        axes: str,
-        *,
-        spacing: Mapping[str, float] | None = None,
-        unit: str = "",
-        interval: float | None = None,
-        channels: tuple[str, ...] = (),
-        series: int = 0,
-        series_count: int = 1,
-        notes: tuple[str, ...] = (),
-    ) -> TiffImage:
-        """Return an image with what a file says about it, as far as it has the axes for that."""
-        known = {axis: size for axis, size in (spacing or {}).items() if axis in axes}
-        unit, interval = unit if known else "", interval if "T" in axes else None
-        count = pixels.shape[axes.index("C")] if "C" in axes else 1
-        channels = channels if len(channels) == count else ()
-        return cls(pixels, axes, known, unit, interval, channels, series, series_count, notes)
 
 
 Image = TiffImage
@@ -287,13 +279,11 @@ def canonical(pixels: HostArray, axes: str) -> tuple[HostArray, str, tuple[str, 
     pixels = pixels.reshape([pixels.shape[k] for k in kept])
     letters = [axes[k] for k in kept]
     if "S" in letters and "C" in letters:
-        pixels = np.moveaxis(pixels, letters.index("S"), -1)
+        samples = letters.index("S")
         letters.remove("S")
         channel = letters.index("C")
-        pixels = np.moveaxis(pixels, -1, channel + 1)
-        shape = pixels.shape
-        merged = (*shape[:channel], shape[channel] * shape[channel + 1], *shape[channel + 2 :])
-        pixels = pixels.reshape(merged)
+        pixels = np.moveaxis(pixels, samples, channel + 1)
+        pixels = pixels.reshape(*pixels.shape[:channel], -1, *pixels.shape[channel + 2 :])
     letters, notes = named(letters, pixels.shape)
     order = sorted(range(len(letters)), key=lambda k: AXES.index(letters[k]))
     return pixels.transpose(order), "".join(letters[k] for k in order), notes
@@ -355,13 +345,8 @@ class Described:
     channels: tuple[str, ...] = ()  # names of the channels, if all have one
 
 
-class Calibration(NamedTuple):
-    """Pixel sizes of Z, Y and X, their unit, seconds between frames, and notes."""
-
-    spacing: dict[str, float]
-    unit: str
-    interval: float | None
-    notes: tuple[str, ...]
+Calibration: TypeAlias = tuple[dict[str, float], str, float | None, tuple[str, ...]]
+"""Pixel sizes of Z, Y and X, their unit, seconds between frames, and notes."""
 
 
 def describe(pages: Sequence[Page], name: str) -> tuple[Described, ...]:
@@ -398,32 +383,38 @@ def calibration(
     """
     values = described.values
     if described.kind == "ome" or "PhysicalSizeX" in values:
-        return Calibration(*_ome_sizes(values))
+        names = {axis: f"PhysicalSize{axis}" for axis in "XYZ"}
+        spacing, unit, notes = calibrate(
+            {
+                axis: (values.get(name), str(values.get(f"{name}Unit", "µm")))
+                for axis, name in names.items()
+            }
+        )
+        word = str(values.get("TimeIncrementUnit", "s"))
+        return spacing, unit, seconds(values.get("TimeIncrement"), word), notes
     interval = seconds(values.get("finterval"), str(values.get("tunit", "s")))
     word = str(values.get("unit", ""))
     pixels = {axis: _inverse(fraction) for axis, fraction in resolution.items()}
-    depth, notes = values.get("spacing"), []
-    if depth is not None and positive(depth) is None and (turned := _negated(depth)):
-        depth = turned
-        notes.append("The spacing of Z is negative in the file; its absolute value is used.")
+    depth, notes = values.get("spacing"), tuple[str, ...]()
+    if str(depth).startswith("-") and positive(str(depth)[1:]):
+        depth = str(depth)[1:]
+        notes = ("The spacing of Z is negative in the file; its absolute value is used.",)
     if word.strip().lower() in PIXELS:
         word = RESOLUTION_UNITS.get(resolution_unit, "") if isinstance(resolution_unit, int) else ""
         if not word and (ratio := positive(depth)) not in (None, 1.0):
-            notes.append("The file gives no unit; the spacing of Z is in pixels of Y and X.")
-            return Calibration(
-                {"Z": float(ratio or 1), "Y": 1.0, "X": 1.0}, "", interval, (*notes,)
-            )
-    if word.strip().lower() in ("inch", "in") and (x := positive(pixels.get("X"))):
+            notes += ("The file gives no unit; the spacing of Z is in pixels of Y and X.",)
+            return {"Z": float(ratio or 1), "Y": 1.0, "X": 1.0}, "", interval, notes
+    if spelled(word.lower()) == "inch" and (x := positive(pixels.get("X"))):
         dpi = round(1 / x, 3)
         if dpi in PRINT_DPI or dpi < COARSEST_DPI:
-            notes.append(
+            note = (
                 f"{dpi:g} pixels per inch is a print resolution, not a pixel size; it is not used."
             )
-            return Calibration({}, "", interval, (*notes,))
+            return {}, "", interval, (*notes, note)
     units = {"X": word, "Y": values.get("yunit", word), "Z": values.get("zunit", word)}
     sizes = {**pixels, "Z": depth}
     spacing, unit, left_out = calibrate({axis: (sizes[axis], str(units[axis])) for axis in sizes})
-    return Calibration(spacing, unit, interval, (*notes, *left_out))
+    return spacing, unit, interval, (*notes, *left_out)
 
 
 def _shaped(text: str, pages: Sequence[Page]) -> Described:
@@ -523,30 +514,11 @@ def _check_extra_axes(root: Element) -> None:
                 refuse(f"have at most {MOST_STEPS} steps along an axis", along.attrib)
 
 
-def _ome_sizes(
-    values: Mapping[str, Any],
-) -> tuple[dict[str, float], str, float | None, tuple[str, ...]]:
-    sizes = {
-        axis: (values.get(f"PhysicalSize{axis}"), str(values.get(f"PhysicalSize{axis}Unit", "µm")))
-        for axis in "XYZ"
-    }
-    spacing, unit, notes = calibrate(sizes)
-    interval = seconds(values.get("TimeIncrement"), str(values.get("TimeIncrementUnit", "s")))
-    return spacing, unit, interval, notes
-
-
 def _inverse(fraction: object) -> float | None:
     try:
         per_unit, units = fraction  # type: ignore[misc]
         return positive(units / per_unit)  # type: ignore[has-type]
     except (TypeError, ValueError, ArithmeticError):
-        return None
-
-
-def _negated(depth: object) -> float | None:
-    try:
-        return positive(-float(depth))  # type: ignore[arg-type]
-    except (TypeError, ValueError):
         return None
 
 

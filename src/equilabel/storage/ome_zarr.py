@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .errors import UnreadableImageError, refuse, unreadable
+from .errors import UnreadableImageError, decoding, in_words, refuse
 from .files import is_remote, kind_of_file, replacing
 from .memory import free, readable
 from .metadata import TiffImage, calibrate, canonical, letter_of, positive, seconds
@@ -123,29 +123,23 @@ def _described(path: Path, scales: dict[str, Any], version: str) -> ZarrImage:
     inner = _folder_of(path, dataset)
     if _attributes(inner) is not None:
         refuse("have an array at each path that it names", repr(dataset["path"]))
-    axes = scales.get("axes", [])
-    names = [letter_of(str(axis["name"] if isinstance(axis, dict) else axis)) for axis in axes]
+    axes = [axis if isinstance(axis, dict) else {"name": axis} for axis in scales.get("axes", ())]
+    names = [letter_of(str(axis["name"])) for axis in axes]
     if not all(names) or len(set(names)) < len(names):
         return ZarrImage(inner, path, version=version)
     levels = tuple(
         Level(_folder_of(path, each), *_coordinates(len(names), each, scales))
         for each in scales["datasets"]
     )
-    scale = levels[0].scale
-    pairs = {
-        name: (axis, distance) for name, axis, distance in zip(names, axes, scale, strict=True)
-    }
-    lengths = _known({name: pair for name, pair in pairs.items() if name in "ZYX"})
-    spacing = {name: distance for name, (_, distance) in lengths.items() if positive(distance)}
-    unit, notes = "", tuple[str, ...]()
-    if any(_unit(axis) for axis, _ in lengths.values()):
-        sizes = {name: (distance, _unit(axis)) for name, (axis, distance) in lengths.items()}
-        spacing, unit, notes = calibrate(sizes)
-    axis, distance = pairs.get("T", ({}, 0))
-    interval = seconds(distance, str(axis.get("unit", "?"))) if isinstance(axis, dict) else None
-    told = tuple(str(axis.get("unit", "")) if isinstance(axis, dict) else "" for axis in axes)
-    more: Any = {"interval": interval, "levels": levels, "units": told, "notes": notes}
-    return ZarrImage(inner, path, "".join(names), spacing, unit, version, **more)
+    units = tuple(str(axis.get("unit") or "") for axis in axes)
+    pairs = dict(zip(names, zip(levels[0].scale, units, strict=True), strict=True))
+    lengths = {name: pairs[name] for name in "ZYX" if name in pairs}
+    spacing, unit, notes = calibrate(lengths)
+    sizes, words = ({pair[k] for pair in lengths.values()} for k in (0, 1))
+    if words == {""} and sizes != {1}:  # of 1 each, they would have no meaning
+        spacing = {name: size for name, (size, _) in lengths.items() if positive(size)}
+    more: Any = {"interval": seconds(*pairs.get("T", (0, ""))), "levels": levels, "units": units}
+    return ZarrImage(inner, path, "".join(names), spacing, unit, version, notes=notes, **more)
 
 
 def _folder_of(path: Path, dataset: dict[str, Any]) -> Path:
@@ -175,23 +169,12 @@ def _coordinates(
     return tuple(scale), tuple(translation)
 
 
-def _known(lengths: dict[str, tuple[Any, float]]) -> dict[str, tuple[Any, float]]:
-    """Leave out axes with a meaningless scale: 1 without a unit, if others have a unit or scale."""
-    told = {name: pair for name, pair in lengths.items() if pair[1] != 1 or _unit(pair[0])}
-    return told if not told or any(_unit(axis) for axis, _ in told.values()) else lengths
-
-
 def _channels(omero: Any) -> tuple[str, ...]:
     """Return the names of channels; () unless all have different names."""
     known = omero.get("channels") if isinstance(omero, dict) else None
     rows = known if isinstance(known, list) else []
     names = tuple(str(row.get("label", "")) for row in rows if isinstance(row, dict))
     return names if all(names) and len(set(names)) == len(rows) else ()
-
-
-def _unit(axis: Any) -> str:
-    """Return the unit of an axis; "" if it has none."""
-    return str(axis.get("unit") or "") if isinstance(axis, dict) else ""
 
 
 def _attributes(path: Path) -> dict[str, Any] | None:
@@ -247,10 +230,10 @@ def describe_zarr(path: Path | str) -> TiffImage:
     if axes:
         pairs = [(n, name) for n, name in zip(shape, axes, strict=True) if n > 1 or name in "YX"]
         shape, axes = tuple(length for length, _ in pairs), "".join(name for _, name in pairs)
-    return TiffImage.of(
+    return TiffImage(
         np.broadcast_to(np.zeros((), array.dtype), shape),
         axes,
-        spacing=known.spacing,
+        spacing=known.spacing or {},
         unit=known.unit,
         interval=known.interval,
         channels=known.channels,
@@ -270,10 +253,8 @@ def read_zarr(path: Path | str) -> TiffImage:
     folder = find_image(path).path
     array = open_zarr(folder)
     everything = tuple(slice(0, length) for length in array.shape)
-    try:
+    with decoding(everything):
         pixels = np.asarray(array[everything]).reshape(image.pixels.shape)
-    except Exception as error:  # zarr and its codecs raise many types
-        raise undecoded(error, everything) from error
     pixels, axes, _ = canonical(pixels, image.axes)
     for note in note_missing(folder):
         warnings.warn(note, stacklevel=2)
@@ -315,7 +296,7 @@ one; got shape (0, 5). Copy or export it again.
     except (OSError, MemoryError, UnreadableImageError):
         raise
     except Exception as error:  # zarr raises many types
-        refuse("have the description of an array of Zarr", f"{_text(error)} at {str(path)!r}")
+        refuse("have the description of an array of Zarr", f"{in_words(error)} at {str(path)!r}")
     if not shape or min(shape) < 1 or min(chunks) < 1:
         refuse("have an axis and no empty one", f"shape {shape}")
     if prod(shape) * width >= MOST:
@@ -364,18 +345,3 @@ def note_missing(folder: Path) -> tuple[str, ...]:
         return ()
     value = array.fill_value or 0  # may be None
     return (f"{total - found:,} of {total:,} chunks are not stored: their pixels are {value}.",)
-
-
-def undecoded(error: Exception, part: tuple[slice, ...]) -> Exception:
-    """Return the error for a part of an array that cannot be read; it names the part if it can."""
-    if isinstance(error, (MemoryError, UnreadableImageError)):
-        return error
-    if isinstance(error, OSError) and error.errno is not None:
-        return error
-    where = ", ".join(f"{one.start}:{one.stop}" for one in part)
-    return unreadable("have chunks that can be decoded", f"{_text(error)} in [{where}]")
-
-
-def _text(error: Exception) -> str:
-    text = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-    return text if len(text) <= 200 else f"{text[:200]}..."

@@ -48,12 +48,16 @@ def read_picture(
     """
     path = Path(path)
     with path.open("rb") as file, decoding():
-        _verify(file)
+        with _opened(file) as picture:
+            if picture.format == "PNG":
+                picture.verify()  # decoding does not check the checksums
         file.seek(0)
         with _opened(file) as picture:
-            deep = _is_deep(picture, file)
-            _check_memory(picture, deep, memory_limit)
-            pixels = _decoded_deep(picture, file) if deep else _decoded(picture, indices)
+            deep = _is_deep(picture)
+            bands = 4 if picture.mode == "P" else len(picture.getbands())
+            item = 2 if deep else ITEM.get(picture.mode, 1)
+            refuse_large(picture.width * picture.height * bands * item, memory_limit)
+            pixels = _decoded_deep(file) if deep else _decoded(picture, indices)
             notes = _notes(picture)
     pixels, left_out = _without_alpha(pixels)
     if pixels.ndim == 3 and (pixels == pixels[..., :1]).all():
@@ -62,26 +66,19 @@ def read_picture(
     colors = pixels.ndim == 3
     pixels = np.ascontiguousarray(np.moveaxis(pixels, -1, 0) if colors else pixels)
     axes, channels = ("CYX", NAMES) if colors else ("YX", ())
-    return TiffImage.of(pixels, axes, channels=channels, notes=(*notes, *left_out))
+    return TiffImage(pixels, axes, channels=channels, notes=(*notes, *left_out))
 
 
 def header_of_picture(path: Path) -> Header:
     """Return shape, axes and type of the pixels of a picture without decoding them."""
     with path.open("rb") as file, decoding(), _opened(file) as picture:
         width, height = picture.size
-        deep = _is_deep(picture, file)
+        deep = _is_deep(picture)
         wide = deep or picture.mode.startswith("I")
         kind = "uint16" if wide else "bool" if picture.mode == "1" else "uint8"
         if picture.mode in ("RGB", "RGBA", "P"):
             return Header((3, height, width), "CYX", kind)
         return Header((height, width), "YX", kind)
-
-
-def _verify(file: Any) -> None:
-    """Refuse a file of another format, and a PNG with a wrong checksum or without its end."""
-    with _opened(file) as picture:
-        if picture.format == "PNG":
-            picture.verify()  # decoding does not check the checksums
 
 
 @contextmanager
@@ -101,35 +98,17 @@ def _opened(file: Any) -> Iterator[Any]:
         yield picture
 
 
-def _check_memory(picture: Any, deep: bool, limit: int | None) -> None:
-    """Refuse a picture that needs more memory than allowed, before it is decoded."""
-    width, height = picture.size
-    bands = 4 if picture.mode == "P" else len(picture.getbands())
-    size = width * height * bands * (2 if deep else ITEM.get(picture.mode, 1))
-    refuse_large(size, limit)
-
-
-def _is_deep(picture: Any, file: Any) -> bool:
+def _is_deep(picture: Any) -> bool:
     """Return whether a PNG has several channels of 16 bits, of which Pillow keeps 8 bits."""
-    if picture.format != "PNG":
-        return False
-    place = file.tell()
-    file.seek(24)
-    bits, color = file.read(2)
-    file.seek(place)
-    return bool(bits == 16 and color != 0)
+    return picture.format == "PNG" and picture.tile[0][3] in ("LA;16B", "RGB;16B", "RGBA;16B")
 
 
-def _decoded_deep(picture: Any, file: Any) -> HostArray:
+def _decoded_deep(file: Any) -> HostArray:
     """Return the pixels of a PNG with all 16 bits, channels last."""
     import imagecodecs
 
     file.seek(0)
-    pixels = np.asarray(imagecodecs.png_decode(file.read()))
-    width, height = picture.size
-    if pixels.shape[:2] != (height, width) or pixels.dtype != np.uint16:
-        refuse(f"decode to {height} x {width} pixels of 16 bits", pixels.shape)
-    return pixels
+    return np.asarray(imagecodecs.png_decode(file.read()))
 
 
 def _decoded(picture: Any, indices: bool) -> HostArray:

@@ -12,6 +12,7 @@ import re
 import tempfile
 from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-NUMBERS = {np.dtype(np.float64), np.dtype(np.int64)}
 SUFFIXES = (".csv", ".parquet")
 ROWS = 2**16  # least rows of a row group in a Parquet file
 MOST_COPIED = 2**22  # bytes of a table that is copied at once
@@ -55,13 +55,13 @@ def write_table(
 ) -> None:
     """Write a table as CSV or Parquet, depending on the suffix, atomically.
 
-    `table` has columns of equal length; the index of a DataFrame is not written. In CSV, floats
-    read back to the same bits. Text that a spreadsheet would run as a formula gets an apostrophe,
-    which `read_table` removes: text with a sign (``= + - @`` or a fullwidth form) at its beginning
-    or after a character at which programs split cells; also names of columns. `units` are written
-    as a second line of a CSV file, "" for missing ones, but not in Parquet. Raises ValueError for
-    another suffix, for columns of different lengths or equal names; ImportError if pyarrow is
-    missing; OSError with `path`.
+    `table` has columns of equal length and different names; the index of a DataFrame is not
+    written. In CSV, floats read back to the same bits. Text that a spreadsheet would run as a
+    formula gets an apostrophe, which `read_table` removes: text with a sign (``= + - @`` or a
+    fullwidth form) at its beginning or after a character at which programs split cells; also names
+    of columns. `units` are written as a second line of a CSV file, "" for missing ones, but not in
+    Parquet. Raises ValueError for another suffix; ImportError if pyarrow is missing; OSError with
+    `path`.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "cells.csv"
@@ -72,82 +72,54 @@ def write_table(
     2,7.0,'=1+1
     """
     suffix = _suffix(path)
-    numbers = _numbers(table) if suffix == ".csv" else None
-    if numbers is not None:
-        with replacing(path) as unfinished:
-            _write_numbers(unfinished, numbers, units)
-        return
-    import pandas as pd
-
-    frame = _frame(table)
+    names = list(map(str, table))
     with replacing(path) as unfinished:
         if suffix == ".parquet":
+            import pandas as pd
+
+            frame = pd.DataFrame(dict(zip(names, _columns(table), strict=True)))
             frame.to_parquet(unfinished, engine="pyarrow", index=False)
             return
-        if all(dtype.kind in "biufc" for dtype in frame.dtypes):
-            safe = frame.rename(columns=escaped)
-        else:
-            columns = {escaped(name): _escaped(frame[name]) for name in frame}
-            safe = pd.DataFrame(columns, frame.index)
+        names = list(map(escaped, names))
+        columns = [_cells(column) for column in _columns(table)]
         # An unquoted carriage return ends a row, and the next cell could begin with a formula.
-        bare = any("\r" in cell for cell in _texts(safe))
-        quoting: Literal[0, 2] = 2 if bare else 0  # quote all text, or the default of csv
-        if units is not None:
-            words = [units.get(str(name), "") for name in frame]
-            safe.columns = pd.MultiIndex.from_arrays([safe.columns, words])
-        safe.to_csv(unfinished, index=False, lineterminator="\n", quoting=quoting)
+        texts = chain(names, *(column for column in _columns(table) if not _is_number(column)))
+        bare = any("\r" in cell for cell in texts if isinstance(cell, str))
+        quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if bare else csv.QUOTE_MINIMAL
+        with unfinished.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n", quoting=quoting)
+            writer.writerow(names)
+            if units is not None:
+                writer.writerow([units.get(str(name), "") for name in table])
+            writer.writerows(zip(*columns, strict=True))
 
 
-def _numbers(table: Mapping[str, Any] | pd.DataFrame) -> dict[str, NDArray[Any]] | None:
-    """Return the columns of a table that `_write_numbers` can write; None otherwise."""
-    columns: Any = table
-    if not isinstance(table, dict):
-        if not all(dtype in NUMBERS for dtype in getattr(table, "dtypes", [None])):
-            return None
-        if not columns.columns.is_unique:
-            return None
-        columns = {name: columns[name].to_numpy() for name in columns}
-    shapes = {getattr(column, "shape", None) for column in columns.values()}
-    if len(shapes) != 1 or len(shapes.pop() or ()) != 1:
-        return None
-    fitting = all(
-        isinstance(name, str) and isinstance(column, np.ndarray) and column.dtype in NUMBERS
-        for name, column in columns.items()
-    )
-    return columns if fitting else None
+def _columns(table: Any) -> list[Any]:
+    return [column for _, column in table.items()]
 
 
-def _write_numbers(
-    path: Path, table: Mapping[str, NDArray[Any]], units: Mapping[str, str] | None
-) -> None:
-    """Write numbers like `DataFrame.to_csv`, five times as fast for a hundred rows."""
-    names = [escaped(name) for name in table]
-    bare = any("\r" in name for name in names)
-    kind: Literal[0, 2] = csv.QUOTE_NONNUMERIC if bare else csv.QUOTE_MINIMAL
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n", quoting=kind)
-        writer.writerow(names)
-        if units is not None:
-            writer.writerow([units.get(name, "") for name in table])
-        if bare or len(names) == 1:  # an empty cell is quoted
-            writer.writerows(zip(*map(_without_nan, table.values()), strict=True))
-            return
-        texts = (_texts_of(column) for column in table.values())
-        file.writelines(f"{','.join(cells)}\n" for cells in zip(*texts, strict=True))
+def _is_number(column: Any) -> bool:
+    dtype = column.dtype if hasattr(column, "dtype") else np.asarray(column).dtype
+    return isinstance(dtype, np.dtype) and dtype.kind in "biufc"
 
 
-def _texts_of(column: NDArray[Any]) -> list[str]:
-    """Return numbers as text like the csv module: the shortest that reads back the same."""
-    texts = list(map(repr, column.tolist()))
-    for place in np.flatnonzero(column != column).tolist():  # NaN
-        texts[place] = ""
-    return texts
+def _cells(column: Any) -> list[Any]:
+    """Return the cells of a column for the csv module: without formulas, empty if missing.
 
+    Numbers are the shortest text that reads back the same. They need no pandas, which takes longer
+    to import than a small image to label.
+    """
+    if _is_number(column):
+        values = np.asarray(column)
+        short = values.dtype.kind == "f" and values.itemsize < 8
+        cells: list[Any] = (values.astype(str) if short else values).tolist()
+        missing = values != values
+    else:
+        import pandas as pd
 
-def _without_nan(column: NDArray[Any]) -> list[float | str]:
-    """Return numbers with empty cells in place of NaN."""
-    cells: list[float | str] = column.tolist()
-    for place in np.flatnonzero(np.isnan(column)).tolist():
+        cells = list(map(escaped, column))
+        missing = pd.isna(np.array([*cells, None], dtype=object)[:-1])
+    for place in np.flatnonzero(missing).tolist():
         cells[place] = ""
     return cells
 
@@ -186,7 +158,10 @@ def read_table(path: Any, *, unit_row: bool = False) -> pd.DataFrame:
         )
     except pd.errors.EmptyDataError:
         return pd.DataFrame()
-    return pd.DataFrame({_plain(name): _plained(frame[name]) for name in frame}, index=frame.index)
+    for name in frame:
+        if not _is_number(frame[name]):
+            frame[name] = frame[name].map(_plain)
+    return frame.rename(columns=_plain)
 
 
 def read_parts(folder: Any) -> Any:
@@ -237,30 +212,6 @@ def needs_pyarrow() -> None:
         raise ImportError(message) from error
 
 
-def _frame(table: Mapping[str, Any] | pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        frame = pd.DataFrame(table if isinstance(table, pd.DataFrame) else dict(table))
-    except ValueError as error:
-        lengths = {name: len(column) for name, column in table.items()}
-        message = f"table must have columns of one length; got {lengths}."
-        raise ValueError(message) from error
-    if not all(isinstance(name, str) for name in frame.columns):
-        frame.columns = pd.Index([str(name) for name in frame.columns])
-    if not frame.columns.is_unique:
-        message = f"table must have columns of different names; got {list(frame.columns)}."
-        raise ValueError(message)
-    return frame
-
-
-def _texts(frame: pd.DataFrame) -> Iterator[str]:
-    for name, dtype in frame.dtypes.items():
-        yield str(name)
-        if dtype.kind not in "biufc":
-            yield from (cell for cell in frame[name] if isinstance(cell, str))
-
-
 def escaped(value: Any) -> Any:
     """Return text that no spreadsheet program takes for a formula; other values unchanged."""
     return _FORMULA.sub(r"\1'", value) if isinstance(value, str) else value
@@ -270,14 +221,6 @@ def _plain(value: Any) -> Any:
     return _ESCAPED.sub(r"\1", value) if isinstance(value, str) else value
 
 
-def _escaped(column: pd.Series[Any]) -> pd.Series[Any]:
-    return column if column.dtype.kind in "biufc" else column.astype(object).map(escaped)
-
-
-def _plained(column: pd.Series[Any]) -> pd.Series[Any]:
-    return column if column.dtype.kind in "biufc" else column.map(_plain)
-
-
 class Part(NamedTuple):
     """The table of one image."""
 
@@ -285,6 +228,11 @@ class Part(NamedTuple):
     unit: str  # of lengths, for the column "unit"
     path: Path  # the table, written by `write_table`
     more: Mapping[str, str] = NO_TYPES  # further columns, the same for all parts
+
+    @property
+    def own(self) -> dict[str, str]:
+        """What the columns say that name the image."""
+        return {"file": self.file, "unit": self.unit, **self.more}
 
 
 def merge_tables(path: Path | str, parts: Sequence[Part], *, unit_row: bool = False) -> None:
@@ -317,7 +265,7 @@ def merge_tables(path: Path | str, parts: Sequence[Part], *, unit_row: bool = Fa
 
 
 def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
-    given = ("file", "unit", *(parts[0].more if parts else ()))
+    given = tuple(parts[0].own) if parts else ("file", "unit")
     units: dict[str, dict[str, None]] = {name: {"": None} for name in given}
     for part in parts:
         with _rows_of(part.path, unit_row) as (names, words, _):
@@ -330,7 +278,7 @@ def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
             writer.writerow([" or ".join(filter(None, words)) for words in units.values()])
         common = list(units)[len(given) :]
         for part in parts:
-            own = [escaped(part.file), part.unit, *map(escaped, part.more.values())]
+            own = list(map(escaped, part.own.values()))
             if _copied(part.path, common, own, unit_row, file):
                 continue
             with _rows_of(part.path, unit_row) as (names, _, rows):
@@ -385,8 +333,7 @@ def _merge_parquet(path: Path, parts: Sequence[Part]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    given = ("file", "unit", *(parts[0].more if parts else ()))
-    own = pa.schema([(name, pa.string()) for name in given])
+    own = pa.schema([(name, pa.string()) for name in (parts[0].own if parts else ("file", "unit"))])
     schemas = []
     for part in parts:
         with os.fdopen(open_regular(part.path), "rb") as source:
@@ -409,15 +356,9 @@ def _fitted(table: Any, part: Part, schema: Any) -> Any:
     """Return a table with all columns of a schema."""
     import pyarrow as pa
 
-    columns = {name: table[name] for name in table.column_names}
-    own = {"file": part.file, "unit": part.unit, **part.more}
-    columns |= {name: [value] * len(table) for name, value in own.items()}
-    arrays = []
-    for field in schema:
-        column = columns.get(field.name, pa.nulls(len(table)))
-        known = isinstance(column, (pa.Array, pa.ChunkedArray))
-        arrays.append(column.cast(field.type) if known else pa.array(column, field.type))
-    return pa.table(arrays, schema=schema)
+    for name, value in part.own.items():
+        table = table.append_column(name, pa.array([value] * len(table), pa.string()))
+    return pa.concat_tables([schema.empty_table(), table], promote_options="permissive")
 
 
 def _refuse_changed(path: Path, got: str) -> None:

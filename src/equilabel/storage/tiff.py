@@ -16,10 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import UnreadableImageError, decoding, refuse, refuse_large, refuse_shortage
+from .errors import (
+    UnreadableImageError,
+    check_series,
+    decoding,
+    refuse,
+    refuse_large,
+    refuse_shortage,
+)
 from .files import replacing
 from .metadata import (
-    AXES,
     LENGTHS,
     Header,
     TiffImage,
@@ -27,7 +33,6 @@ from .metadata import (
     canonical,
     describe,
     named,
-    positive,
 )
 from .tiff_checks import check_alike, check_image, check_pages, check_unclaimed, guard, try_ends
 from .tiff_pages import walk
@@ -35,19 +40,19 @@ from .tiff_pages import walk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from equilabel.array_types import Array, HostArray
 
     from .metadata import Described
     from .tiff_pages import Page
 
-__all__ = ["TiffImage", "UnreadableImageError", "check_tiff", "read_tiff", "write_labels"]
+__all__ = ["TiffImage", "UnreadableImageError", "read_tiff", "write_labels"]
 
 SMALL = 2**22  # bytes of an image below which free memory is not checked
 UNLIMITED = 2**62  # memory limit: nothing is decoded as a whole
 CLASSIC_BYTES = 2**32 - 2**25  # limit of a classic TIFF, minus space for its directories
-FINEST = 1e-8  # centimeters per pixel, in a tag with eight digits
+FINEST = 1e-8  # centimeters per pixel, in a tag: a ratio of two 32-bit integers
 MOST_LABELS = 2**32 - 1  # OME has no 64-bit integers
 
 
@@ -88,31 +93,10 @@ def read_tiff(
         return _with_calibration(pixels, axes, notes, images, series, described)
 
 
-def check_tiff(path: Path | str, *, series: int = 0, memory_limit: int | None = None) -> None:
-    """Check that `read_tiff` can read a file completely, without decoding all of it.
-
-    The chain of pages ends; every page has complete axes; every strip and tile lies inside the
-    file, shares no bytes, and can hold its pixels with the best possible compression; number and
-    size of pages are what OME, ImageJ or tifffile announce; pages of a stack agree; the compression
-    is known; the image fits in memory; its first and last strip or tile decode to the announced
-    size and type. Arguments and errors are those of `read_tiff`.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "empty.tif"
-    >>> file.touch()
-    >>> check_tiff(file)
-    Traceback (most recent call last):
-    equilabel.storage.errors.UnreadableImageError: image file must be a TIFF; got 0 bytes...
-    """
-    with _opened(Path(path), series, memory_limit) as (images, _), decoding():
-        page = images[series].keyframe
-        try_ends(page.parent.filehandle, page)
-
-
 def open_lazily(path: Path | str, *, series: int = 0) -> Any:
     """Open one image of a TIFF as a read-only zarr.Array whose chunks are pages or tiles.
 
-    The file is checked as by `check_tiff`, except for its pixels. Raises UnreadableImageError,
+    The file is checked as by `read_tiff`, except for its pixels. Raises UnreadableImageError,
     OSError, or ImportError if zarr is not installed.
     """
     import tifffile
@@ -168,9 +152,11 @@ def _opened(
 ) -> Iterator[tuple[Sequence[Any], Described]]:
     """Open a TIFF file, and check it as far as possible without decoding.
 
-    Yields all images of the file (tifffile.TiffPageSeries) and the description of image `series`,
-    which has to be readable. `memory_limit` is in bytes of decoded pixels, by default half of the
-    free memory. Raises the errors of `check_tiff`.
+    The chain of pages ends; every page has complete axes; every strip and tile lies inside the
+    file, shares no bytes, and can hold its pixels with the best possible compression; number and
+    size of pages are what OME, ImageJ or tifffile announce; pages of a stack agree; the compression
+    is known; the image fits in memory. Yields all images of the file (tifffile.TiffPageSeries) and
+    the description of image `series`. Arguments and errors are those of `read_tiff`.
     """
     import tifffile
 
@@ -190,9 +176,7 @@ def _opened(
                 file.seek(0)
                 images = tifffile.TiffFile(file, name=path.name, is_shaped=False).series
                 described = (replace(described[0], kind="plain", elements=0),)
-        if not 0 <= series < len(images):
-            message = f"series must be 0 to {len(images) - 1} for {path.name!r}; got {series!r}."
-            raise ValueError(message)
+        check_series(series, path, len(images))
         announced = described[0]
         if announced.kind == "ome" and images[series].kind == "ome":
             if len(described) != len(images):
@@ -313,21 +297,22 @@ def _with_calibration(
     chosen = images[series]
     tags = chosen.keyframe.tags
     resolution = {"X": tags.valueof(282), "Y": tags.valueof(283)}
-    known = calibration(described, resolution, tags.valueof(296, default=2))
+    unit = tags.valueof(296, default=2)
+    spacing, unit, interval, found = calibration(described, resolution, unit)
     count = pixels.shape[axes.index("C")] if "C" in axes else 1
     channels = described.channels
     if not channels and chosen.keyframe.photometric == 2 and count in (3, 4):
         channels = ("red", "green", "blue", "alpha")[:count]
-    return TiffImage.of(
+    return TiffImage(
         pixels,
         axes,
-        spacing=known.spacing,
-        unit=known.unit,
-        interval=known.interval,
+        spacing=spacing,
+        unit=unit,
+        interval=interval,
         channels=channels,
         series=series,
         series_count=len(images),
-        notes=(*_left_out(series, len(images)), *notes, *known.notes),
+        notes=(*_left_out(series, len(images)), *notes, *found),
     )
 
 
@@ -370,7 +355,7 @@ def write_labels(
     replaced when the new one is complete, and is a BigTIFF if a classic one may be too small. Pixel
     sizes are stored in the OME metadata, and for Y and X also in the resolution tags, which
     programs such as ImageJ read. The file contains nothing about the machine or the time. Raises
-    TypeError, ValueError, or OSError with `path`.
+    ValueError for other labels, or OSError with `path`.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "labels.ome.tif"
@@ -380,45 +365,7 @@ def write_labels(
     """
     import tifffile
 
-    labels = _storable(labels, axes)
-    metadata = {"axes": axes, "Name": name, **_sizes(spacing or {}, unit)}
-    if interval is not None:
-        if positive(interval) is None:
-            message = f"interval must be a positive number of seconds or None; got {interval!r}."
-            raise ValueError(message)
-        metadata |= {"TimeIncrement": float(interval), "TimeIncrementUnit": "s"}
-    metadata["UUID"] = _identifier(labels, metadata)
-    tile = tuple(min(512, 16 * -(-size // 16)) for size in labels.shape[-2:])
-    with replacing(path) as unfinished, unfinished.open("w+b") as file:
-        # Close on success only: closing writes, and would hide the error of a failed write.
-        writer = tifffile.TiffWriter(file, ome=True, bigtiff=labels.nbytes > CLASSIC_BYTES)
-        writer.write(
-            labels,
-            photometric="minisblack",
-            compression="zlib",
-            tile=tile,
-            metadata=metadata,
-            **_resolution(spacing or {}, unit),
-        )
-        writer.close()
-
-
-def _storable(labels: ArrayLike, axes: str) -> NDArray[np.unsignedinteger[Any]]:
-    """Return labels in the smallest unsigned type, or raise TypeError or ValueError."""
-    labels = np.asarray(labels)
-    if labels.dtype.kind not in "bui":
-        message = f"labels must be of bool or an integer type; got {labels.dtype}."
-        raise TypeError(message)
-    fits = len(set(axes)) == len(axes) == labels.ndim and set(axes) <= set(AXES)
-    if not (fits and axes.endswith("YX")):
-        message = (
-            f"axes must name each axis of labels once with letters of {AXES!r} and end in 'YX'; "
-            f"got {axes!r} for {labels.ndim} axes."
-        )
-        raise ValueError(message)
-    if not labels.size:
-        message = f"labels must have 1 pixel or more; got shape {labels.shape}."
-        raise ValueError(message)
+    labels, sizes = np.asarray(labels), spacing or {}
     least, most = int(labels.min()), int(labels.max())
     if least < 0 or most > MOST_LABELS:
         message = (
@@ -426,8 +373,28 @@ def _storable(labels: ArrayLike, axes: str) -> NDArray[np.unsignedinteger[Any]]:
             "Number them consecutively first."
         )
         raise ValueError(message)
-    dtype = next(t for t in (np.uint8, np.uint16, np.uint32) if most <= np.iinfo(t).max)
-    return labels.astype(dtype, copy=False)
+    labels = labels.astype(np.min_scalar_type(most), copy=False)
+    # A missing unit means micrometers in OME; "reference frame" means an unknown unit.
+    word = {"": "reference frame", "inch": "in"}.get(unit, unit)
+    metadata: dict[str, object] = {"axes": axes, "Name": name}
+    metadata |= {f"PhysicalSize{axis}": float(size) for axis, size in sizes.items()}
+    metadata |= {f"PhysicalSize{axis}Unit": word for axis in sizes}
+    if interval is not None:
+        metadata |= {"TimeIncrement": float(interval), "TimeIncrementUnit": "s"}
+    metadata["UUID"] = _identifier(labels, metadata)
+    tile = tuple(min(512, 16 * -(-size // 16)) for size in labels.shape[-2:])
+    resolution: dict[str, Any] = {}
+    if unit in LENGTHS and {"X", "Y"} <= set(sizes):
+        centimeters = [float(LENGTHS[unit] * 100) * sizes[axis] for axis in "XY"]
+        if all(FINEST < size < 1 / FINEST for size in centimeters):
+            per_centimeter = [1 / size for size in centimeters]
+            resolution = {"resolution": per_centimeter, "resolutionunit": "CENTIMETER"}
+    with replacing(path) as unfinished, unfinished.open("w+b") as file:
+        # Close on success only: closing writes, and would hide the error of a failed write.
+        writer = tifffile.TiffWriter(file, ome=True, bigtiff=labels.nbytes > CLASSIC_BYTES)
+        options: Any = {"photometric": "minisblack", "compression": "zlib", "tile": tile}
+        writer.write(labels, **options, metadata=metadata, **resolution)
+        writer.close()
 
 
 def _identifier(labels: HostArray, metadata: Mapping[str, object]) -> str:
@@ -435,37 +402,7 @@ def _identifier(labels: HostArray, metadata: Mapping[str, object]) -> str:
 
     That of tifffile would contain the network address of the machine and the time.
     """
-    content = hashlib.sha256(
-        f"{labels.dtype.str} {labels.shape} {sorted(metadata.items())}".encode()
-    )
+    about = f"{labels.dtype.str} {labels.shape} {sorted(metadata.items())}"
+    content = hashlib.sha256(about.encode())
     content.update(np.ascontiguousarray(labels).data)
     return uuid.uuid5(uuid.NAMESPACE_OID, content.hexdigest()).urn
-
-
-def _sizes(spacing: Mapping[str, float], unit: str) -> dict[str, object]:
-    """Return pixel sizes by their OME names, or raise ValueError."""
-    if unit not in ("", *LENGTHS):
-        message = f"unit must be one of {['', *LENGTHS]}; got {unit!r}."
-        raise ValueError(message)
-    # A missing unit means micrometers in OME; "reference frame" means an unknown unit.
-    word = {"": "reference frame", "inch": "in"}.get(unit, unit)
-    metadata: dict[str, object] = {}
-    for axis, size in spacing.items():
-        if axis not in ("Z", "Y", "X") or positive(size) is None:
-            message = f"spacing must map Z, Y or X to positive numbers; got {dict(spacing)!r}."
-            raise ValueError(message)
-        metadata |= {f"PhysicalSize{axis}": float(size), f"PhysicalSize{axis}Unit": word}
-    return metadata
-
-
-def _resolution(spacing: Mapping[str, float], unit: str) -> dict[str, Any]:
-    """Return tags with pixels per centimeter as arguments of tifffile; {} if they cannot be stored.
-
-    A tag is a ratio of two 32-bit integers.
-    """
-    if unit not in LENGTHS or not {"X", "Y"} <= set(spacing):
-        return {}
-    centimeters = [float(LENGTHS[unit] * 100) * spacing[axis] for axis in "XY"]
-    if not all(FINEST < size < 1 / FINEST for size in centimeters):
-        return {}
-    return {"resolution": [1 / size for size in centimeters], "resolutionunit": "CENTIMETER"}

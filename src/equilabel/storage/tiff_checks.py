@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import math
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,8 +41,6 @@ CUT_TILES = {*JPEG, 34933}  # and PNG: tiles at the edge may be cut off there
 LERC, WEBP = 34887, 50001
 # Lengths are checked, the codec knows the size, or fits any: fax codes contain none.
 SIZELESS = {1, *FAX, 48124, 65000, 65001, 65002}
-# Prefix of an error message of imagecodecs.
-MISFIT = re.compile(r"invalid out\.(shape|dtype)=.*, \1=")
 MOST_TRIED = 2**26  # bytes of a strip or tile that is decoded as a test
 
 
@@ -148,16 +145,25 @@ def _guarded(page: TiffPage) -> Decode:
     import tifffile
 
     given, compression = page.decode, int(page.compression)
-    if compression in SIZELESS:
+    frame_of = jpeg_frame if compression in JPEG else None
+    if compression in JPEG_2000:  # its decoder checks the size of an array only after decoding
+        frame_of = jpeg2000_frame
+    if compression in SIZELESS or compression in JPEG:
         decode = given
-    elif compression in JPEG:
-        decode = _jpeg(page, given)
     elif compression in tifffile.TIFF.IMAGE_COMPRESSIONS or compression == LERC:
         decode = _image(page, given)
     else:
         decode = _bytes(page, given)
 
     def guarded(data: bytes, index: int, **options: object) -> Any:
+        # A header of JPEG is that of the whole page.
+        if frame_of is not None and options.get("jpegheader") is None:
+            _, position, shape = given(None, index)
+            frame, allowed = frame_of(data), _allowed(page, position, shape)
+            if frame is None:
+                refuse(_rule(shape), "one without a header")
+            if frame[:2] not in allowed or frame[2] != shape[3]:
+                refuse(_rule(shape), " x ".join(map(str, frame)))
         pixels, position, shape = decode(data, index, **options)
         if compression in FAX:
             pixels = pixels.astype(bool)  # decoded to bytes of 0 and 1
@@ -184,7 +190,9 @@ def _bytes(page: TiffPage, given: Decode) -> Decode:
         line = -(-width * _bits(page, samples) // 8) * depth
         size, whole = line * length, line * _length(page)
         if page.fillorder == 2:
-            data = _turned(data)
+            import imagecodecs
+
+            data = bytes(imagecodecs.bitorder_decode(data))
         found = decompress(data, out=np.empty(whole + 1, np.uint8))  # a size would cause a copy
         if len(found) not in (size, whole):  # some writers pad the last strip
             more = " or more" if len(found) > whole else ""
@@ -208,8 +216,6 @@ def _image(page: TiffPage, given: Decode) -> Decode:
         allowed = _allowed(page, position, shape)
         if page.dtype == bool:
             refuse(f"{_rule(shape)} of bool", "a codec of whole bytes")
-        if compression in JPEG_2000:  # checks the array only after decoding
-            _check_frame(jpeg2000_frame(data), allowed, shape)
         problem = ""
         for part in allowed:
             whole = (*shape[:1], *part, *shape[3:])
@@ -217,43 +223,12 @@ def _image(page: TiffPage, given: Decode) -> Decode:
             try:
                 pixels = decompress(data, out=np.empty(fitting, page.dtype), **extra)
             except ValueError as error:
-                problem = problem or str(error)
+                problem = problem or str(error).rpartition("=")[2]  # the shape or type found
                 continue
             return pixels.reshape(whole)[:, : shape[1]], position, shape
-        misfit = MISFIT.match(problem)
-        kind = f" of {page.dtype}" if misfit and misfit[1] == "dtype" else ""
-        refuse(_rule(shape) + kind, MISFIT.sub("", problem))
+        refuse(f"{_rule(shape)} of {page.dtype}", problem)
 
     return decode
-
-
-def _jpeg(page: TiffPage, given: Decode) -> Decode:
-    """Guard JPEG by the header of each stream; tifffile handles its tables and colors."""
-
-    def decode(data: bytes, index: int, **options: object) -> Any:
-        if options.get("jpegheader") is None:  # otherwise it describes the whole page
-            _, position, shape = given(None, index)
-            _check_frame(jpeg_frame(data), _allowed(page, position, shape), shape)
-        return given(data, index, **options)
-
-    return decode
-
-
-def _turned(data: bytes | bytearray) -> bytes:
-    """Return bytes with reversed bits."""
-    import imagecodecs
-
-    return bytes(imagecodecs.bitorder_decode(data))
-
-
-def _check_frame(
-    frame: tuple[int, int, int] | None, allowed: list[tuple[int, int]], shape: tuple[int, ...]
-) -> None:
-    """Refuse a stream whose header has a size that the strip or tile cannot have."""
-    if frame is None:
-        refuse(_rule(shape), "one without a header")
-    if frame[:2] not in allowed or frame[2] != shape[3]:
-        refuse(_rule(shape), " x ".join(map(str, frame)))
 
 
 def _rule(shape: tuple[int, ...]) -> str:

@@ -13,7 +13,7 @@ import math
 import os
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -61,50 +61,53 @@ def walk(file: BinaryIO) -> Pages:
     below: list[Page] = []
     offset = directories.first
     while offset:
-        page, following = _page(directories, offset, len(pages))
+        page = _page(directories, offset, len(pages))
         for position in (offset, *page.below):
             if position in seen:
                 refuse("list each page once", f"a loop to byte {position} on page {len(pages)}")
             seen.add(position)
-        below += [_page(directories, position, len(pages))[0] for position in page.below]
+        below += [_page(directories, position, len(pages)) for position in page.below]
         pages.append(page)
-        offset = following
+        offset = page.following
     if not pages:
         refuse("hold at least one page", "a header alone")
-    _check_overlaps([*pages, *below])
+    starts, ends = parts_of([*pages, *below])
+    shared = starts[1:] < ends[:-1]  # they could be decoded very many times
+    if shared.any():
+        at = starts[1:][shared][0]
+        refuse("have bytes of its own for every strip and tile", f"two that share byte {at}")
     return Pages(tuple(pages), tuple(below), directories.size)
 
 
-def _page(directories: Directories, offset: int, index: int) -> tuple[Page, int]:
-    """Check the page at an offset; return it, and the offset of the next page."""
-    tags = directories.directory(offset)
+def _page(directories: Directories, offset: int, index: int) -> Page:
+    """Return the page at an offset once it is checked."""
+    tags = Directory(directories, offset)
     shape, bits = _geometry(tags, index)
     compression, separate = tags.number(COMPRESSION, 1), tags.number(PLANAR, 1) != 1
     if compression in FAX and bits.max() > 1:
         refuse("have 1 bit per sample in a fax compression", f"{bits.max()} on page {index}")
-    block = _block(tags, shape[1], index)
-    segments = _segments(shape, bits.tolist(), separate, block)
+    block, segments = _segments(tags, shape, bits.tolist(), separate, index)
     offsets, stored, counted = _locations(tags, segments, compression, index)
     _check_bytes(directories.size, segments, offsets, stored, compression, index)
-    page = Page(
+    held = max(int(stored.sum()), sum(end - start for start, end in tags.spans))
+    return Page(
         offset=offset,
         shape=shape,
         compression=compression,
         separate=separate,
-        block=block,
         layout=(
             *(shape, bits.tobytes(), tags.number(SAMPLE_FORMAT, 1), compression, separate, block),
             *(tags.number(PREDICTOR, 1), tags.number(FILL_ORDER, 1)),
         ),
         segment_offsets=offsets,
         segment_bytes=stored,
-        segments=segments,
         descriptions=tags.texts(DESCRIPTION) if index == 0 else (),
         below=tuple(tags.numbers((SUBIFDS,), MOST_BELOW).tolist()),
-        spans=tags.spans,
-        counted=counted,
+        spans=tuple(tags.spans),
+        following=tags.following,
+        # Half of its pixels or of its other data; nearly nothing if lengths follow from its size.
+        slack=held // 2 if counted else PADDING,
     )
-    return page, tags.following
 
 
 def _geometry(tags: Directory, index: int) -> tuple[tuple[int, int, int, int], NDArray[np.uint64]]:
@@ -120,22 +123,6 @@ def _geometry(tags: Directory, index: int) -> tuple[tuple[int, int, int, int], N
     if not counted or not 0 < bits.min() <= bits.max() <= 128:
         refuse("have 1 to 128 bits per sample", f"{bits[:4].tolist()} on page {index}")
     return shape, bits
-
-
-def _block(tags: Directory, length: int, index: int) -> tuple[int, ...]:
-    """Return the shape of strips, (1, rows), or of tiles, (depth, length, width)."""
-    block: tuple[int, ...] = (1, length)
-    if TILE_WIDTH in tags:
-        block = (
-            tags.number(TILE_DEPTH, 1),
-            tags.number(TILE_LENGTH, 0),
-            tags.number(TILE_WIDTH, 0),
-        )
-    elif tags.count(ROWS_PER_STRIP) == 1:
-        block = (1, min(tags.number(ROWS_PER_STRIP, 0), length))
-    if not all(block):
-        refuse("have strips or tiles of 1 row or more", f"{block} on page {index}")
-    return block
 
 
 def _locations(
@@ -154,22 +141,25 @@ def _locations(
 
 
 def _segments(
-    shape: tuple[int, int, int, int], bits: list[int], separate: bool, block: tuple[int, ...]
-) -> Segments:
-    """Return the number and sizes of strips or tiles, whose shape is `block`."""
-    depth, length, width, samples = shape
+    tags: Directory, shape: tuple[int, int, int, int], bits: list[int], separate: bool, index: int
+) -> tuple[tuple[int, int, int], Segments]:
+    """Return depth, length and width of strips or tiles, their number and their sizes."""
+    _, length, width, samples = shape
+    tiled = TILE_WIDTH in tags
+    if tiled:
+        sides = tags.number(TILE_LENGTH, 0), tags.number(TILE_WIDTH, 0)
+        block = (tags.number(TILE_DEPTH, 1), *sides)
+    else:
+        given = tags.count(ROWS_PER_STRIP) == 1
+        block = (1, min(tags.number(ROWS_PER_STRIP, 0), length) if given else length, width)
+    if not all(block):
+        refuse("have strips or tiles of 1 row or more", f"{block} on page {index}")
     pixel = bits[0] if separate else sum(bits) * (samples // len(bits))
-    planes = samples if separate else 1
-    if len(block) == 2:
-        rows = block[1]
-        each = -(-length // rows)
-        line = -(-width * pixel // 8)
-        return Segments(
-            each * depth * planes, line * rows, line * (length - (each - 1) * rows), each
-        )
-    each = math.prod(-(-axis // part) for axis, part in zip(shape, block, strict=False))
-    size = -(-block[2] * pixel // 8) * block[1] * block[0]
-    return Segments(each * planes, size, size, each)
+    line = -(-block[2] * pixel // 8) * block[0]
+    counts = [-(-axis // part) for axis, part in zip(shape, block, strict=False)]
+    number = math.prod(counts) * (samples if separate else 1)
+    last = block[1] if tiled else length - (counts[1] - 1) * block[1]
+    return block, Segments(number, line * block[1], line * last, counts[1])
 
 
 def _check_bytes(
@@ -181,17 +171,13 @@ def _check_bytes(
     index: int,
 ) -> None:
     """Refuse strips or tiles that are outside the file, or too short for their pixels."""
-    outside = (stored > size) | (offsets > size - np.minimum(stored, size))
-    if outside.any():
-        k = int(outside.argmax())
-        refuse(
-            "hold the bytes of every strip and tile",
-            f"{size} bytes, with {stored[k]} bytes at {offsets[k]} for part {k} of page {index}",
-        )
-    if not stored.all() or offsets.min() < 8:
-        k = int(np.argmin(np.minimum(stored, offsets)))
-        refuse("hold the bytes of every strip and tile", f"none for part {k} of page {index}")
-    planes = segments.number // segments.each
+    outside = (stored > size) | (offsets > size - np.minimum(stored, size)) | (offsets < 8)
+    wrong = outside | (stored == 0)
+    if wrong.any():
+        k = int(wrong.argmax())
+        got = f"{size} bytes, with {stored[k]} bytes at {offsets[k]} for part {k} of page {index}"
+        refuse("hold the bytes of every strip and tile", got)
+    planes = segments.number // segments.each  # of strips; tiles are of one size
     claimed = segments.number * segments.size - planes * (segments.size - segments.last)
     held = min(int(stored.sum()), size) * YIELDS.get(compression, UNBOUNDED)
     if claimed > held:
@@ -206,20 +192,11 @@ def _check_bytes(
             refuse(f"have {exact[k]} bytes per strip or tile", got)
 
 
-def _check_overlaps(pages: Sequence[Page]) -> None:
-    """Refuse strips and tiles that share bytes, which could be decoded very many times."""
-    starts, ends = parts_of(pages)
-    shared = starts[1:] < ends[:-1]
-    if shared.any():
-        at = starts[1:][shared][0]
-        refuse("have bytes of its own for every strip and tile", f"two that share byte {at}")
-
-
 class Segments(NamedTuple):
     """Number of the strips or tiles of a page, and their decoded size in bytes.
 
     `last` is the size of the last strip of a plane, which may be shorter, and `each` the number of
-    strips or tiles of a plane.
+    strips of a plane. All tiles have one size.
     """
 
     number: int
@@ -236,28 +213,14 @@ class Page:
     shape: tuple[int, int, int, int]  # depth, length, width and samples
     compression: int  # code of TIFF; 1 is none
     separate: bool  # whether samples are stored in separate planes
-    block: tuple[int, ...]  # shape of a tile, or 1 and the rows of a strip
     layout: tuple[object, ...]  # what pages need to have in common to be one stack
     segment_offsets: NDArray[np.uint64]  # (K,): positions of the strips or tiles
     segment_bytes: NDArray[np.uint64]  # (K,): their stored lengths
-    segments: Segments
     descriptions: tuple[str, ...]  # read for the first page only
     below: tuple[int, ...]  # positions of its subdirectories, usually smaller copies
     spans: tuple[tuple[int, int], ...]  # first byte and end of its directory and of values outside
-    counted: bool  # whether the file gives the lengths of its strips or tiles
-
-    @property
-    def slack(self) -> int:
-        """Most unused bytes in a file with this page: more could be a lost page of the same kind.
-
-        This is half of its pixels or of its other data, whichever is larger; nearly nothing if the
-        stored lengths follow from its size.
-        """
-        if not self.counted:
-            return PADDING
-        return (
-            max(int(self.segment_bytes.sum()), sum(end - start for start, end in self.spans)) // 2
-        )
+    following: int  # position of the next directory; 0 for none
+    slack: int  # most unused bytes in a file with this page: more could be a lost page of its kind
 
 
 class Pages(NamedTuple):
@@ -295,14 +258,6 @@ def parts_of(pages: Sequence[Page]) -> NDArray[np.uint64]:
     return np.stack([starts[order], ends[order]])
 
 
-class Tag(NamedTuple):
-    """An entry of a directory: type, number of values, and the values or their position."""
-
-    kind: int
-    number: int
-    field: bytes
-
-
 class Directories:
     """The directories of an open TIFF or BigTIFF, which must be a regular file.
 
@@ -319,118 +274,107 @@ class Directories:
         known = [struct.pack(f"{self.order}H", version) for version in (42, 43)]
         if not self.order or header[2:4] not in known:
             refuse_format("be a TIFF", header)
-        self._big = header[2:4] == known[1]
+        big = header[2:4] == known[1]
         # Formats of the number of tags, of one tag, and of a position.
-        self._formats = ("Q", "HHQ8s", "Q") if self._big else ("H", "HHI4s", "I")
-        if len(header) < (16 if self._big else 8):
+        formats = ("Q", "HHQ8s", "Q") if big else ("H", "HHI4s", "I")
+        self.formats = tuple(f"{self.order}{each}" for each in formats)
+        if len(header) < (16 if big else 8):
             refuse("hold at least one page", f"{self.size} bytes")
-        if self._big and header[4:8] != struct.pack(f"{self.order}HH", 8, 0):
+        if big and header[4:8] != struct.pack(f"{self.order}HH", 8, 0):
             refuse("begin like a BigTIFF", repr(header[:8]))
-        self.first = self._unpack(self._formats[2], header[8:16] if self._big else header[4:8])
+        self.first = self.position(header[8:16] if big else header[4:8])
 
-    def directory(self, offset: int) -> Directory:
-        """Read the directory at `offset`."""
-        number, entry, position = self._formats
-        head, each, tail = (8, 20, 8) if self._big else (2, 12, 4)
-        count = self._unpack(number, self.read(offset, head))
-        if not 0 < count <= MOST_TAGS:
-            refuse(f"have 1 to {MOST_TAGS} tags per page", f"{count} at byte {offset}")
-        data = self.read(offset + head, count * each + tail)
-        entries = struct.iter_unpack(self.order + entry, data[:-tail])
-        tags = [(code, Tag(kind, values, field)) for code, kind, values, field in entries]
-        spans = [(offset, offset + head + len(data))]
-        for code, tag in tags:
-            size = tag.number * SIZES.get(tag.kind, 0)
-            if size > len(tag.field):
-                start = self._unpack(position, tag.field)
-                if code < PRIVATE:
-                    self._position(tag)
-                if start < self.size:
-                    spans.append((start, min(start + size, self.size)))
-        return Directory(self, tags, self._unpack(position, data[-tail:]), tuple(spans))
-
-    def value(self, tag: Tag, most: int) -> bytes:
-        """Return the bytes of the first `most` values of a tag."""
-        wanted = min(tag.number, most) * SIZES[tag.kind]
-        if tag.number * SIZES[tag.kind] <= len(tag.field):
-            return tag.field[:wanted]
-        return self.read(self._position(tag), wanted)
+    def position(self, field: bytes) -> int:
+        """Return the position that a field of a directory holds."""
+        return int(struct.unpack(self.formats[2], field)[0])
 
     def read(self, offset: int, count: int) -> bytes:
         """Return exactly `count` bytes from `offset`."""
-        if offset + count > self.size:
-            self._cut(offset)
+        self.check(offset, count)
         self._file.seek(offset)
         return self._file.read(count)
 
-    def _position(self, tag: Tag) -> int:
-        offset = self._unpack(self._formats[2], tag.field)
-        if offset + tag.number * SIZES[tag.kind] > self.size:
-            self._cut(offset)
-        return offset
-
-    def _cut(self, offset: int) -> NoReturn:
-        refuse("be complete", f"{self.size} bytes, with more of it announced at byte {offset}")
-
-    def _unpack(self, form: str, data: bytes) -> int:
-        return int(struct.unpack(self.order + form, data)[0])
+    def check(self, offset: int, count: int) -> None:
+        """Refuse the file if it has no `count` bytes at `offset`."""
+        if offset + count > self.size:
+            got = f"{self.size} bytes, with more of it announced at byte {offset}"
+            refuse("be complete", got)
 
 
 class Directory:
-    """The tags of a page, of which the first of each code counts.
+    """The tags of the page at `offset`, of which the first of each code counts.
 
     `following` is the position of the next directory (0 for none). `spans` has the first byte and
     the end of the directory, and of values stored outside of it.
     """
 
-    def __init__(
-        self,
-        file: Directories,
-        tags: list[tuple[int, Tag]],
-        following: int,
-        spans: tuple[tuple[int, int], ...],
-    ) -> None:
-        self.following, self.spans = following, spans
-        self._file, self._all, self._tags = file, tags, dict(reversed(tags))
+    def __init__(self, file: Directories, offset: int) -> None:
+        self._file = file
+        head, each, tail = map(struct.calcsize, file.formats)
+        (count,) = struct.unpack(file.formats[0], file.read(offset, head))
+        if not 0 < count <= MOST_TAGS:
+            refuse(f"have 1 to {MOST_TAGS} tags per page", f"{count} at byte {offset}")
+        data = file.read(offset + head, count * each + tail)
+        self.following, self.spans = (
+            file.position(data[-tail:]),
+            [(offset, offset + head + len(data))],
+        )
+        # Code, type, number of values, and the values or their position.
+        self._all = list(struct.iter_unpack(file.formats[1], data[:-tail]))
+        self._tags = {code: rest for code, *rest in reversed(self._all)}
+        for code, kind, number, field in self._all:
+            size = number * SIZES.get(kind, 0)
+            if size > len(field):
+                start = file.position(field)
+                if code < PRIVATE:
+                    file.check(start, size)
+                if start < file.size:
+                    self.spans.append((start, min(start + size, file.size)))
 
     def __contains__(self, code: int) -> bool:
         return code in self._tags
 
     def count(self, code: int) -> int:
         """Return the number of values of a tag; 0 if it is missing."""
-        return self._tags[code].number if code in self._tags else 0
+        return self._tags[code][1] if code in self._tags else 0
 
     def number(self, code: int, default: int) -> int:
         """Return the first value of a tag of unsigned integers."""
-        if code not in self._tags:
-            return default
-        order: Literal["little", "big"] = "little" if self._file.order == "<" else "big"
-        return int.from_bytes(self._file.value(self._integers(code), 1), order)
+        return int(self.numbers((code,), 1)[0]) if code in self._tags else default
 
     def numbers(self, codes: tuple[int, ...], most: int) -> NDArray[np.uint64]:
         """Return the first `most` values of the first tag of `codes` that exists."""
         for code in codes:
             if code in self._tags:
-                tag = self._integers(code)
-                dtype = np.dtype(self._file.order + INTEGERS[tag.kind])
-                return np.frombuffer(self._file.value(tag, most), dtype).astype(np.uint64)
+                kind, number, field = self._tags[code]
+                if kind not in INTEGERS or number == 0:
+                    refuse("have whole numbers in its tags", f"{number} of type {kind}")
+                dtype = np.dtype(self._file.order + INTEGERS[kind])
+                return np.frombuffer(self._value(kind, number, field, most), dtype).astype(
+                    np.uint64
+                )
         return np.empty(0, np.uint64)
 
     def texts(self, code: int) -> tuple[str, ...]:
         """Return the texts of all tags of a code."""
-        return tuple(self._text(tag) for known, tag in self._all if known == code)
+        found = []
+        for known, kind, number, field in self._all:
+            if known != code:
+                continue
+            if kind not in (1, 2, 7):
+                refuse("have text for a description", f"type {kind}")
+            data = self._value(kind, number, field, number).rstrip(b"\0")
+            try:
+                found.append(data.decode("utf-8").strip())
+            except UnicodeDecodeError:  # ImageJ on Windows
+                found.append(data.decode("cp1252", "replace").strip())
+        return tuple(found)
 
-    def _text(self, tag: Tag) -> str:
-        if tag.kind not in (1, 2, 7):
-            refuse("have text for a description", f"type {tag.kind}")
-        data = self._file.value(tag, tag.number).rstrip(b"\0")
-        try:
-            return data.decode("utf-8").strip()
-        except UnicodeDecodeError:  # ImageJ on Windows
-            return data.decode("cp1252", "replace").strip()
-
-    def _integers(self, code: int) -> Tag:
-        tag = self._tags[code]
-        if tag.kind not in INTEGERS or tag.number == 0:
-            refuse("have whole numbers in its tags", f"{tag.number} of type {tag.kind}")
-        return tag
+    def _value(self, kind: int, number: int, field: bytes, most: int) -> bytes:
+        """Return the bytes of the first `most` values of a tag."""
+        size, wanted = number * SIZES[kind], min(number, most) * SIZES[kind]
+        if size <= len(field):
+            return field[:wanted]
+        start = self._file.position(field)
+        self._file.check(start, size)
+        return self._file.read(start, wanted)
