@@ -188,6 +188,20 @@ def test_dim_pixels_are_lifted(tmp_path):
     assert BRIGHTEST * 0.55 < middle < BRIGHTEST * 0.7
 
 
+@pytest.mark.parametrize(
+    ("image", "labels", "words"),
+    [
+        (np.ones((3, 4)), np.ones((4, 3), int), r"shape of the image, \(3, 4\); got \(4, 3\)"),
+        (np.ones(4), np.ones(4, int), r"two axes and one element; got shape \(4,\)"),
+        (np.ones((0, 4)), np.ones((0, 4), int), r"got shape \(0, 4\)"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(tmp_path, image, labels, words):
+    with pytest.raises(ValueError, match=words):
+        write_overlay(tmp_path / "o.png", image, labels)
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_earlier_picture_survives_a_failure(tmp_path, square, monkeypatch):
     def fail(*_, **__):
         raise OSError(28, "No space left on device")
@@ -227,19 +241,19 @@ def test_a_picture_is_numbered_unless_told_otherwise(tmp_path, square):
 def lettered(labels, **options):
     """Return the pixels of a picture that numbers change, and the numbers."""
     gray = np.full(labels.shape, 99, np.uint8)
-    drawn = draw_numbers(gray, labels, lambda each: np.full(len(each), 250, np.uint8), **options)
+    drawn = draw_numbers(
+        gray, labels, lambda each: np.full(len(each), 250, np.uint8), (1, 1), **options
+    )
     return gray != 99, drawn
 
 
-def test_numbers_of_enlarged_pictures_lie_where_objects_do(tmp_path):
-    labels = np.zeros((60, 40), np.int32)
-    labels[10:50, 10:35] = 1
-    plain = drawn(tmp_path, labels, labels, spacing=(2, 3))
-    changed = (drawn(tmp_path, labels, labels, spacing=(2, 3), numbered=True) != plain).any(axis=2)
-    down, across = (side // n for side, n in zip(plain.shape, labels.shape, strict=False))
-    assert across > down > 1
-    assert changed.any()
-    assert not changed[np.kron(labels, np.ones((down, across), int)) == 0].any()
+def test_numbers_of_enlarged_pictures_lie_where_objects_do():
+    labels = np.zeros((30, 40), np.int32)
+    labels[5:25, 10:35] = 1
+    gray = np.full((60, 120), 99, np.uint8)
+    assert draw_numbers(gray, labels, lambda each: np.full(len(each), 250, np.uint8), (2, 3)) == [1]
+    assert (gray == 254).any()  # the brightest shade
+    assert not (gray != 99)[np.kron(labels, np.ones((2, 3), int)) == 0].any()
 
 
 def test_every_object_with_room_has_its_number_inside():

@@ -8,11 +8,10 @@ three by three along two, the middle one along any further axis.
 from __future__ import annotations
 
 import struct
-from collections import defaultdict
 from functools import cache, lru_cache
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -37,37 +36,53 @@ DENSE = 2**22  # labels below this are looked up in a table
 MOST = 5000  # objects tried, the largest first; more would not be readable
 
 
+class Place(NamedTuple):
+    """The pixel of an object that is furthest from its edge; `reach` is that distance in pixels."""
+
+    label: int
+    y: int
+    x: int
+    reach: float
+
+
 def draw_numbers(
     panel: NDArray[np.uint8],
-    labels: HostArray,
+    plane: HostArray,
     color_of: Callable[[HostArray], NDArray[np.uint8]],
+    factors: tuple[int, int],
     *,
     kept_free: tuple[int, int] = (0, 0),
 ) -> list[int]:
     """Draw numbers of objects, which do not overlap, in a picture of palette indices; list them.
 
-    `panel` and `labels` are (M, N); `color_of` returns the indices of the darkest shades of the
-    colors of labels. A number is drawn in the middle of its object; if the object is too small,
-    beside it where no other object is hidden; otherwise not at all. Larger objects come first. No
-    number is drawn in the upper left corner of height and width `kept_free`.
+    `plane` has the labels of the (M, N) `panel`, before rows and columns were repeated by
+    `factors`; `color_of` returns the indices of the darkest shades of the colors of labels. A
+    number is drawn in the middle of its object; if the object is too small, beside it where no
+    other object is hidden; otherwise not at all. Larger objects come first. No number is drawn in
+    the upper left corner of height and width `kept_free`.
     """
+    down, across = factors
     taken = np.zeros(panel.shape, dtype=bool)
     taken[: kept_free[0], : kept_free[1]] = True
-    places, drawn = _places(labels), []
-    colors = color_of(np.array([label for label, *_ in places], labels.dtype))
-    for (label, y, x, reach), color in zip(places, colors.tolist(), strict=True):
-        dark, levels = _number(str(label))
+    places = _places(plane, factors)
+    drawn, colors = [], color_of(np.array([place.label for place in places], plane.dtype))
+    for place, color in zip(places, colors.tolist(), strict=True):
+        dark, levels = _number(str(place.label))
         height, width = dark.shape
-        for top, left, may_cover in _corners(y, x, reach, dark.shape, panel.shape):
-            box = slice(top, top + height), slice(left, left + width)
-            if top < 0 or left < 0 or taken[box].any():
+        for y, x, may_cover in _corners(place, height, width, panel.shape):
+            if y < 0 or x < 0:
                 continue
-            if not may_cover and labels[box].any():
+            box = slice(y, y + height), slice(x, x + width)
+            if taken[box].any():
+                continue
+            under = plane[y // down : (y + height - 1) // down + 1]
+            if not may_cover and under[:, x // across : (x + width - 1) // across + 1].any():
                 continue
             taken[box] = True
-            panel[box][dark] = 0
-            np.copyto(panel[box], levels + np.uint8(color - 1), where=levels > 0)
-            drawn.append(label)
+            part = panel[box]
+            part[dark] = 0
+            np.copyto(part, levels + np.uint8(color - 1), where=levels > 0)
+            drawn.append(place.label)
             break
     return drawn
 
@@ -75,35 +90,50 @@ def draw_numbers(
 @lru_cache(maxsize=10_000)
 def _number(text: str) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
     """Return where a number is dark, and the shade of its digits there, 0 outside, (M, N)."""
-    from scipy.ndimage import maximum_filter
-
-    mask = _font(SIZE).getmask(text)
-    fill = np.pad(np.array(mask, int).reshape(mask.size[::-1]), STROKE)
-    brush = np.hypot(*np.mgrid[-STROKE : STROKE + 1, -STROKE : STROKE + 1]) < STROKE + 0.5
-    levels = (fill * SHADES + 127) // 255
-    return maximum_filter(fill, footprint=brush) > 127, levels.astype(np.uint8)
+    glyphs = _glyphs()
+    starts = np.cumsum([0, *(glyphs[each][0] for each in text)])
+    dark = np.zeros((glyphs["0"][1].shape[0], int(starts[-1]) + 2 * STROKE), bool)
+    levels = np.zeros(dark.shape, np.uint8)
+    for each, start in zip(text, starts.tolist(), strict=False):
+        _, stroke, fill = glyphs[each]
+        width = stroke.shape[1]
+        dark[:, start : start + width] |= stroke
+        np.maximum(levels[:, start : start + width], fill, out=levels[:, start : start + width])
+    return dark, levels
 
 
 @cache
-def _font(size: int) -> Any:
-    from PIL import ImageFont
+def _glyphs() -> dict[str, tuple[int, NDArray[np.bool_], NDArray[np.uint8]]]:
+    """Map digits to the pixels to the next one, their dark outlines and their shades, (M, N)."""
+    from PIL import Image, ImageDraw, ImageFont
 
-    return ImageFont.load_default(size)
+    font, found = ImageFont.load_default(SIZE), {}
+    _, top, _, bottom = (int(edge) for edge in font.getbbox("0123456789-", stroke_width=STROKE))
+    for each in "0123456789-":
+        advance = round(font.getlength(each))
+        size, at = (advance + 2 * STROKE, bottom - top), (STROKE, -top)
+        drawn = []
+        for stroke in (STROKE, 0):
+            glyph = Image.new("L", size)
+            ImageDraw.Draw(glyph).text(at, each, 255, font, stroke_width=stroke)
+            drawn.append(np.asarray(glyph))
+        levels = (drawn[1].astype(int) * SHADES + 127) // 255
+        found[each] = advance, drawn[0] > 127, levels.astype(np.uint8)
+    return found
 
 
 def _corners(
-    y: int, x: int, reach: int, size: tuple[int, ...], shape: tuple[int, ...]
+    place: Place, height: int, width: int, shape: tuple[int, ...]
 ) -> Iterator[tuple[int, int, bool]]:
     """Yield possible upper left corners of a number, and whether it may cover objects."""
-    height, width = size
-    top = min(max(y - height // 2, 0), shape[0] - height)
-    if 2 * reach >= height:
-        yield top, min(max(x - width // 2, 0), shape[1] - width), True
+    y = min(max(place.y - height // 2, 0), shape[0] - height)
+    if 2 * place.reach >= height:
+        yield y, min(max(place.x - width // 2, 0), shape[1] - width), True
         return
-    gap = reach + 2
-    if x + gap + width <= shape[1]:
-        yield top, x + gap, False
-    yield top, x - gap - width, False
+    gap = int(place.reach) + 2
+    if place.x + gap + width <= shape[1]:
+        yield y, place.x + gap, False
+    yield y, place.x - gap - width, False
 
 
 def compact(labels: HostArray) -> tuple[HostArray, NDArray[np.intp]]:
@@ -120,15 +150,12 @@ def compact(labels: HostArray) -> tuple[HostArray, NDArray[np.intp]]:
     return np.flatnonzero(seen), (np.cumsum(seen) - 1)[labels]
 
 
-def _places(labels: HostArray) -> list[list[int]]:
-    """List label, row and column of the pixel furthest from the edge of each object, and how far.
-
-    Objects are found in a coarse map, the largest ones first.
-    """
+def _places(plane: HostArray, factors: tuple[int, int]) -> list[Place]:
+    """Return the place of each object in a coarse map, the largest objects first."""
     from scipy.ndimage import distance_transform_cdt
 
-    step = -(-max(labels.shape) // COARSE)
-    coarse = np.ascontiguousarray(labels[::step, ::step])
+    stride = -(-max(plane.shape) // COARSE)
+    coarse = np.ascontiguousarray(plane[::stride, ::stride])
     inside = coarse != 0
     inside[1:] &= coarse[1:] == coarse[:-1]
     inside[:, 1:] &= coarse[:, 1:] == coarse[:, :-1]
@@ -136,20 +163,27 @@ def _places(labels: HostArray) -> list[list[int]]:
         reach = np.where(coarse != 0, min(coarse.shape), 0)
     else:  # the border of a picture is not an edge
         reach = distance_transform_cdt(inside, "chessboard")
-    pixels = np.flatnonzero(coarse)
-    known, numbers = compact(coarse.ravel()[pixels])
-    depths = reach.ravel()[pixels].astype(np.uint16)
+    places = np.flatnonzero(coarse)
+    labels, numbers = compact(coarse.ravel()[places])
+    depths = reach.ravel()[places].astype(np.uint16)
     order = np.argsort(depths, kind="stable")
-    reaches = np.empty(known.size, np.intp)
+    reaches = np.empty(labels.size, np.uint16)
     reaches[numbers[order]] = depths[order]  # the largest of each object stays
     deepest = np.flatnonzero(depths == reaches[numbers])
     deepest = deepest[np.argsort(numbers[deepest], kind="stable")]
     counts = np.bincount(numbers[deepest])
     middle = deepest[np.cumsum(counts) - (counts + 1) // 2]
-    rows, columns = np.divmod(pixels[middle], coarse.shape[1])
-    found = np.stack([known.astype(np.int64), rows * step, columns * step, reaches * step], axis=1)
-    places: list[list[int]] = found[np.argsort(-reaches, kind="stable")[:MOST]].tolist()
-    return places
+    rows, columns = np.divmod(places[middle], coarse.shape[1])
+    down, across = factors
+    return [
+        Place(
+            int(labels[k]),
+            int(rows[k]) * stride * down + down // 2,
+            int(columns[k]) * stride * across + across // 2,
+            float(reaches[k]) * stride * min(factors),
+        )
+        for k in np.argsort(-reaches.astype(int), kind="stable")[:MOST].tolist()
+    ]
 
 
 # ---- Pictures of planes, with outlines
@@ -200,12 +234,23 @@ def write_overlay(
     or columns are repeated until pixels are nearly square. Gray is stretched from the 0.5th to the
     99.8th percentile. Large images are reduced by blocks to at most 2048 pixels (gray by the mean,
     labels by the maximum, so that no object is lost), small ones are enlarged by a whole factor.
-    Outlines are inside their objects, and neighboring objects have different colors.
+    Outlines are inside their objects, and neighboring objects have different colors. Raises
+    ValueError if shapes differ, or there are fewer than two axes or no pixels.
 
     >>> image = np.zeros((40, 60), np.uint8)
     >>> image[10:20, 10:30] = 200
     >>> write_overlay("overlay.png", image, (image > 0).astype(np.int32))  # doctest: +SKIP
     """
+    image, labels = (a if hasattr(a, "shape") else np.asarray(a) for a in (image, labels))
+    if image.shape != labels.shape:
+        message = (
+            f"labels must have the shape of the image, {image.shape}; got {labels.shape}. "
+            "Pass one channel."
+        )
+        raise ValueError(message)
+    if image.ndim < 2 or image.size == 0:
+        message = f"image must have at least two axes and one element; got shape {image.shape}."
+        raise ValueError(message)
     with np.errstate(invalid="ignore", over="ignore"):  # infinite values are drawn too
         picture = _draw(image, labels, _proportions(spacing), numbered=numbered)
     with replacing(Path(path)) as unfinished:
@@ -229,19 +274,17 @@ def _draw(
 
     grays = [_reduced(np.add, image, index, step, np.float32) for index in chosen]
     planes = [_reduced(np.maximum, labels, index, step, labels.dtype) for index in chosen]
-    down, across = factor * repeat[0], factor * repeat[1]
-    colors, panels, corner = _colors(planes), [], CAPTION if len(chosen) > 1 else (0, 0)
+    factors = factor * repeat[0], factor * repeat[1]
+    shades, known, colors = _shades(grays), *_colors(planes)
+    panels, corner = [], CAPTION if len(chosen) > 1 else (0, 0)
 
     def color_of(numbers: HostArray) -> NDArray[np.uint8]:
-        known, where = compact(numbers)
-        shades = [FIRST + SHADES * colors.get(n, n % len(PALETTE)) for n in known.tolist()]
-        return np.array(shades, np.uint8)[where]
+        return (FIRST + SHADES * _lookup(numbers, known, colors)).astype(np.uint8)
 
-    for shade, plane in zip(_shades(grays), planes, strict=True):
-        panel, enlarged = (each.repeat(across, 1).repeat(down, 0) for each in (shade, plane))
-        _outline(panel, enlarged, color_of, min(4, (factor + 1) // 2))
+    for shade, plane in zip(shades, planes, strict=True):
+        panel = _outlined(shade, plane, color_of, factors, min(4, (factor + 1) // 2))
         if numbered:
-            draw_numbers(panel, enlarged, color_of, kept_free=corner)
+            draw_numbers(panel, plane, color_of, factors, kept_free=corner)
         panels.append(panel)
     if len(panels) == 1:
         return panels[0]
@@ -253,7 +296,11 @@ def _draw(
 
 def _proportions(spacing: Sequence[float] | None) -> tuple[int, int]:
     """Return how often to repeat rows and columns so that pixels are nearly square."""
-    down, across = (1.0, 1.0) if spacing is None else spacing[-2:]
+    if spacing is None or len(spacing) < 2:
+        return 1, 1
+    down, across = float(spacing[-2]), float(spacing[-1])
+    if not (np.isfinite([down, across]).all() and down > 0 and across > 0):
+        return 1, 1
     return min(16, max(1, round(down / across))), min(16, max(1, round(across / down)))
 
 
@@ -324,54 +371,81 @@ def _shades(grays: list[NDArray[np.float32]]) -> list[NDArray[np.uint8]]:
     return found
 
 
-def _outline(
-    panel: NDArray[np.uint8],
-    labels: HostArray,
+def _outlined(
+    shade: NDArray[np.uint8],
+    plane: HostArray,
     color_of: Callable[[HostArray], NDArray[np.uint8]],
+    factors: tuple[int, int],
     width: int,
-) -> None:
-    """Color the outermost `width` pixels of the objects of a panel, both (M, N).
+) -> NDArray[np.uint8]:
+    """Enlarge a plane of grays, and color the outermost `width` pixels of its objects.
 
-    Pixels were enlarged by `width` at least. The border of the picture is no edge.
+    `shade` and `plane`, the labels, are (M, N); rows and columns are repeated by `factors`. The
+    border of the picture is no edge.
     """
-    edge = np.zeros(labels.shape, bool)
-    for one, other, ours, theirs in (
-        (labels[width:], labels[:-width], edge[width:], edge[:-width]),
-        (labels[:, width:], labels[:, :-width], edge[:, width:], edge[:, :-width]),
-    ):
-        differ = one != other
-        ours |= differ
-        theirs |= differ
-    edge &= labels != 0
-    panel[edge] = color_of(labels[edge]) + np.uint8(SHADES - 1)
+    (down, across), (rows, columns) = factors, plane.shape
+    panel = np.empty((rows, down, columns, across), np.uint8)
+    panel[:] = np.repeat(shade, across, axis=1).reshape(rows, 1, columns, across)
+    tiles, every = panel.transpose(0, 2, 1, 3), slice(None)
+
+    def paint(y: HostArray, x: HostArray, down: slice, across: slice) -> None:
+        numbers = plane[y, x]
+        kept = numbers != 0
+        color = color_of(numbers[kept]) + np.uint8(SHADES - 1)
+        tiles[y[kept], x[kept], down, across] = color[:, None, None]
+
+    y, x = np.divmod(np.flatnonzero(plane[1:] != plane[:-1]), columns)
+    paint(y, x, slice(down - width, down), every)
+    paint(y + 1, x, slice(width), every)
+    y, x = np.divmod(np.flatnonzero(plane[:, 1:] != plane[:, :-1]), columns - 1)
+    paint(y, x, every, slice(across - width, across))
+    paint(y, x + 1, every, slice(width))
+    return panel.reshape(rows * down, columns * across)
 
 
-def _colors(planes: list[HostArray]) -> dict[int, int]:
-    """Return a color for each label that has neighbors, such that these differ if possible.
+def _colors(planes: list[HostArray]) -> tuple[HostArray, NDArray[np.intp]]:
+    """Return sorted labels and their colors, such that neighboring objects differ if possible.
 
-    Neighbors are found on a coarse map of nearest objects.
+    Neighbors are found on a coarse map of nearest objects; objects that are not on it are colored
+    by their number.
     """
     from scipy.ndimage import distance_transform_cdt
 
-    near: dict[int, set[int]] = defaultdict(set)
+    owners = []
     for plane in planes:
         coarse = plane[:: -(-plane.shape[0] // MAP), :: -(-plane.shape[1] // MAP)]
-        if not coarse.any():
-            continue
-        how: Any = {"return_distances": False, "return_indices": True}
-        owner = coarse[tuple(distance_transform_cdt(coarse == 0, **how))]
-        for one, other in ((owner[1:], owner[:-1]), (owner[:, 1:], owner[:, :-1])):
+        if coarse.any():
+            how: Any = {"return_distances": False, "return_indices": True}
+            owners.append(coarse[tuple(distance_transform_cdt(coarse == 0, **how))])
+    if not owners:
+        return np.empty(0, planes[0].dtype), np.empty(0, np.intp)
+    known, numbers = compact(np.concatenate([owner.ravel() for owner in owners]))
+    found, begin = [np.arange(known.size) * (known.size + 1)], 0  # labels without neighbors, too
+    for owner in owners:
+        ours = numbers[begin : begin + owner.size].reshape(owner.shape)
+        begin += owner.size
+        for one, other in ((ours[1:], ours[:-1]), (ours[:, 1:], ours[:, :-1])):
             differ = one != other
-            for a, b in zip(one[differ].tolist(), other[differ].tolist(), strict=True):
-                near[a].add(b)
-                near[b].add(a)
-    colors: dict[int, int] = {}
+            one, other = one[differ], other[differ]
+            found += [one * known.size + other, other * known.size + one]
+    ones, neighbors = np.divmod(np.unique(np.concatenate(found)), known.size)
+    starts = np.searchsorted(ones, np.arange(known.size + 1)).tolist()
+    neighbors = neighbors.tolist()
+    colors: list[int] = []
     used = [0] * len(PALETTE)
-    for label in sorted(near):
-        around = [colors[other] for other in near[label] if other in colors]
-        colors[label] = min(range(len(used)), key=lambda one: (around.count(one), used[one]))
-        used[colors[label]] += 1
-    return colors
+    for number in range(known.size):
+        near = neighbors[starts[number] : starts[number + 1]]
+        around = [colors[other] for other in near if other < number]
+        colors.append(min(range(len(used)), key=lambda one: (around.count(one), used[one])))
+        used[colors[-1]] += 1
+    return known, np.array(colors, dtype=np.intp)
+
+
+def _lookup(labels: HostArray, known: HostArray, colors: NDArray[np.intp]) -> NDArray[np.intp]:
+    if not known.size:
+        return (labels % len(PALETTE)).astype(np.intp)
+    place = np.searchsorted(known, labels).clip(max=known.size - 1)
+    return np.where(known[place] == labels, colors[place], labels % len(PALETTE)).astype(np.intp)
 
 
 # --------------------------------------------------------------------------------------- montage
@@ -381,17 +455,17 @@ def _montage(
     panels: list[NDArray[np.uint8]], captions: list[str], columns: int
 ) -> NDArray[np.uint8]:
     """Arrange panels of one size in a grid, row by row, each with its caption."""
-    from PIL import Image, ImageDraw
+    from PIL import Image, ImageDraw, ImageFont
 
     height, width = panels[0].shape[:2]
     rows = -(-len(panels) // columns)
     size = rows * (height + GAP) - GAP, columns * (width + GAP) - GAP
     sheet = Image.new("L", size[::-1], 40)
-    draw = ImageDraw.Draw(sheet)
+    draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(18)
     for number, (panel, caption) in enumerate(zip(panels, captions, strict=True)):
         x, y = number % columns * (width + GAP), number // columns * (height + GAP)
         sheet.paste(Image.fromarray(panel), (x, y))
-        draw.text((x + 6, y + 4), caption, BRIGHTEST, _font(18), stroke_width=2, stroke_fill=0)
+        draw.text((x + 6, y + 4), caption, BRIGHTEST, font, stroke_width=2, stroke_fill=0)
     return np.asarray(sheet)
 
 
