@@ -55,7 +55,7 @@ from .report import read_thumbnails, write_report
 from .results import lengths, write_summary
 from .streams import collecting, complain, say
 from .trial import check, forecast, is_in_blocks, try_axes
-from .workers import Settling, label_all
+from .workers import label_all, settling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -238,11 +238,11 @@ class Batch:
             begin=partial(self.begin, shown),
             tell=shown.tell,
         )
-        with closing(work), Settling(self.keep, shown.show, threads) as settling:
+        with closing(work), settling(self.keep, shown.show, threads) as add:
             for job, record in work:
                 if not self.declared:
                     self.declare()
-                settling.add(job, record)
+                add(job, record)
 
     def begin(self, shown: progress.Lines | progress.Bar) -> None:
         """Print the files that are left out, the heading, and what needs no labeling.

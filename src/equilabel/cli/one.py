@@ -62,6 +62,16 @@ class Job:
         """The image, and the one to measure in."""
         return [path for path in (self.path, self.image) if path is not None]
 
+    def failure(self, fingerprint: str, error: str = "", how: str = "") -> Record:
+        """Return the record of an image that failed, and `how` its attempt ended."""
+        return Record(
+            *(printable(self.path), printable(self.name), "failed"),
+            image="" if self.image is None else printable(self.image),
+            error=error,
+            fingerprint=fingerprint,
+            attempts=(*self.attempts, how) if how else self.attempts,
+        )
+
 
 def label_one(
     job: Job,
@@ -74,10 +84,7 @@ def label_one(
     `report` is called with the stages of `segment`.
     """
     started = perf_counter()
-    names = printable(job.path), printable(job.name)
-    print_, attempts = provenance.fingerprint, job.attempts
-    measured = "" if job.image is None else printable(job.image)
-    record = Record(*names, "failed", image=measured, fingerprint=print_, attempts=attempts)
+    record = job.failure(provenance.fingerprint)
     passing = passing_names(flush=job.flush != "none")
     with warnings.catch_warnings(record=True) as caught, passing:
         warnings.simplefilter("always")
@@ -85,7 +92,7 @@ def label_one(
             files = job.files
             before = [path.stat() for path in parts_of(files)]
             record = replace(record, sha256=checksum_of_image(files, options))
-            given = job.out, job.name, options, print_, record.sha256
+            given = job.out, job.name, options, record.fingerprint, record.sha256
             if job.resume and (kept := find_kept(*given)):
                 return replace(kept, status="skipped", file=record.file)
             if is_in_blocks(job.path, options):
