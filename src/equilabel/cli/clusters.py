@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from equilabel.storage import memory
 
-from .errors import explain
 from .inputs import printable
 from .options import RefusedError
 from .records import Provenance, Record, differences, provenance
+from .streams import explain
 from .workers import News, Worker, is_to_be_repeated, tried_twice
 
 if TYPE_CHECKING:

@@ -32,6 +32,14 @@ class RefusedError(Exception):
     """A run cannot start; the message tells the user why."""
 
 
+def refuse_both(resume: bool, overwrite: bool) -> bool:
+    """Raise RefusedError if both are set; return the first."""
+    if resume and overwrite:
+        message = "--resume and --overwrite must not be combined; got both. Leave one out."
+        raise RefusedError(message)
+    return resume
+
+
 @dataclass(frozen=True)
 class Options(ImageOptions):
     """Options of a run that decide the results of each image, or whether there are any."""

@@ -22,10 +22,10 @@ from equilabel.devices import compiling
 from equilabel.storage.memory import keep_freed
 
 from . import streams
-from .errors import MEMORY, explain
 from .one import Job, label_one
 from .options import RefusedError
 from .records import Record
+from .streams import MEMORY, explain
 from .trial import check
 
 if TYPE_CHECKING:
@@ -161,7 +161,8 @@ def serve(
     `folder` is that to which the paths of jobs are relative, by default the current one.
     """
     streams.ignore()
-    os.chdir(folder or ".")
+    if folder is not None:
+        os.chdir(folder)
     keep_freed()
     Thread(target=_follow, daemon=True).start()
     os.environ.setdefault(THREADS, str(threads))
