@@ -252,14 +252,8 @@ class Batch:
         """List the images of this run."""
         return [
             Job(
-                *(
-                    number,
-                    item.path,
-                    item.name,
-                    self.place / str(number),
-                    self.out,
-                    self.how.resume,
-                ),
+                *(number, item.path, item.name, self.place / str(number), self.out),
+                resume=self.how.resume,
                 image=item.image,
                 flush="none" if self.how.scheduler is None else "results",
             )

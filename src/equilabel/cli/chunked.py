@@ -28,7 +28,7 @@ from .options import TIFF as TIFF_LABELS
 from .progress import BlockProgress, describe, say_results
 from .records import Record, describe_result, provenance, write_record
 from .results import Made, column_units, describe_objects, summarize, write_results
-from .streams import Interrupted, complain, explain, name_options, one_line
+from .streams import Interrupted, complain, explain, told
 from .trial import TAKEN, drawing, find_axes, forecast, needs_whole, of_block, takes_whole, try_axes
 
 if TYPE_CHECKING:
@@ -186,8 +186,8 @@ def label_in_blocks(
         shutil.rmtree(stored)
     known: Any = axes.known  # a plain Zarr was refused
     made = Made(result, labels, image, known, axes.interval, _origin(path))
-    told = () if is_zarr(path) else (f"Labeled block by block: {why}.",)
-    notes = (*axes.notes, *told, *filter(None, [_describe_values(image, sides)]))
+    said = () if is_zarr(path) else (f"Labeled block by block: {why}.",)
+    notes = (*axes.notes, *said, *filter(None, [_describe_values(image, sides)]))
     record = replace(record, notes=notes, **describe_objects(result))
     record = write_results(made, own, options, record)
     del made, labels
@@ -361,21 +361,19 @@ def _label(
             progress=progress,
         )
     units = column_units(found.table.columns, len(found.spacing), axes.unit)
-    parts, told = places.labels / PARTS, axes.notes
+    parts, notes = places.labels / PARTS, axes.notes
     if parts.is_dir():  # a table of more than a million rows
         places = places._replace(table=places.table.with_suffix(".parquet"))
         if places.table != parts:
             shutil.copytree(parts, places.table)
         rows = f"The table has {found.num:,} rows: it is a folder of Parquet files, in their order."
-        told = (*told, rows)
+        notes = (*notes, rows)
     else:
         write_table(places.table, found.table, units=units if options.unit_row else None)
-    for_users = [one for one in caught if one.category in (UserWarning, RuntimeWarning)]
-    said = [name_options(one_line(one.message)) for one in for_users]
     record = _record(path, places, found, axes, units)
     record = replace(
         record,
-        notes=tuple(dict.fromkeys((*told, *said))),
+        notes=tuple(dict.fromkeys((*notes, *told(caught)))),
         seconds=perf_counter() - started,
         fingerprint=made_with.fingerprint,
     )

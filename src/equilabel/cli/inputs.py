@@ -216,8 +216,9 @@ def _inside(folder: Path, search: _Search) -> Iterator[Input]:
             yield Input(inside, name_of(folder) if below == Path() else below.as_posix())
             continue
         for path in images:
-            (item,) = _at(path, kind_of(path), search)
-            yield replace(item, name=(below / stem(path)).as_posix())
+            for item in _at(path, kind_of(path), search):
+                name = "" if item.complaint else (below / stem(path)).as_posix()
+                yield replace(item, name=name)
     yield from (Input(path, unread=True) for path in others)
     if nothing:
         got = f"{quoted(folder)} with {count_kinds(others)}" if others else quoted(folder)

@@ -50,7 +50,7 @@ from .options import RefusedError
 from .progress import describe, notes_on_machine, say_results
 from .records import Record, provenance, read_record, write_record
 from .results import Made, describe_objects, write_results
-from .streams import MEMORY, Waiting, complain, explain, name_options, one_line
+from .streams import MEMORY, Waiting, complain, explain, told
 from .trial import (
     check,
     is_in_blocks,
@@ -69,8 +69,6 @@ if TYPE_CHECKING:
     from .options import Options
     from .records import Provenance
     from .trial import KnownAxes
-
-FOR_USERS = (UserWarning, RuntimeWarning)  # other warnings are for developers
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,7 @@ def label_one(
                 record = write_results(made, job.own, options, record)
         except Exception as error:  # whatever it is, only this image fails
             record = _failed(job, record, error)
-    said = [name_options(one_line(each.message)) for each in caught if each.category in FOR_USERS]
+    said = told(caught)
     if job.attempts and record.status == "done":
         said.append(f"A first attempt ended with {job.attempts[-1]}; the second, alone, succeeded.")
     notes = tuple(dict.fromkeys((*record.notes, *said)))
@@ -228,8 +226,9 @@ def _segmented(
     shown = pick(image.pixels, known.channel_axis, known.channel)
     dark = bool(options.segment.get("dark"))
     doubt = describe_labels(result.labels, result.num, dark=dark, stacked=known.stacked)
-    told = (*filter(None, [describe_values(shown) or doubt]), *notes_on_spacing(known, options))
-    record = replace(record, notes=(*record.notes, *told), **describe_objects(result))
+    doubts = filter(None, [describe_values(shown) or doubt])
+    notes = (*record.notes, *doubts, *notes_on_spacing(known, options))
+    record = replace(record, notes=notes, **describe_objects(result))
     return Made(result, result.labels, shown, known, image.interval), record
 
 
@@ -397,19 +396,13 @@ def _file(word: str, options: Options) -> Path:
     wanted = FOLDER if options.slices else FILE
     if kind == wanted or (is_zarr(path) and not options.slices):
         return path
-    if kind == FOLDER:
-        remedy = (
-            f"For all images in it, use `equilabel batch {printable(word)} --out results`; "
-            "if they are slices of one volume, pass --slices."
-        )
-    elif kind == FILE:
-        remedy = "Leave --slices out."
-    elif kind == NOTHING:
-        remedy = "Check the path."
-    else:
-        remedy = "Pass a file."
-    message = f"IMAGE must be {wanted}; got {quoted(path)}, {kind}. {remedy}"
-    raise RefusedError(message)
+    remedies = {
+        FOLDER: f"For all images in it, use `equilabel batch {printable(word)} --out results`; "
+        "if they are slices of one volume, pass --slices.",
+        FILE: "Leave --slices out.",
+    }
+    message = f"IMAGE must be {wanted}; got {quoted(path)}, {kind}. "
+    raise RefusedError(message + remedies.get(kind, "Check the path."))
 
 
 def _refuse_losses(finals: dict[str, Path], image: Path, overwrite: bool) -> set[Path]:

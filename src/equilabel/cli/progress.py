@@ -59,14 +59,14 @@ class Pace:
         if self.failed:
             found += [f"{self.failed} failed"]
         if self.worked and self.count < self.total:
-            found += [f"{_spoken((self.total - self.count) * seconds / self.worked)} left"]
+            found += [f"{spoken((self.total - self.count) * seconds / self.worked)} left"]
         return found
 
 
-def _spoken(seconds: float) -> str:
+def spoken(seconds: float) -> str:
     """Return a time with its unit.
 
-    >>> _spoken(40), _spoken(300), _spoken(7200)
+    >>> spoken(40), spoken(300), spoken(7200)
     ('40 s', '5 min', '2.0 h')
     """
     if seconds < 60:

@@ -21,7 +21,7 @@ from equilabel.storage.files import open_regular
 
 from .inputs import FILE, expanded, kind_of, quoted
 from .options import RefusedError
-from .progress import images
+from .progress import images, spoken
 from .results import BINS, add_sizes
 
 if TYPE_CHECKING:
@@ -331,7 +331,7 @@ def page(
     yield "<header>\n"
     yield f"<h1>{escape(out.resolve().name)}</h1>\n"
     yield f"<p>{ENDED[facts['status']]} Begun {_when(facts['begun'])}, ended "
-    yield f"{_when(facts['ended'])}, {_duration(facts['seconds'])}.</p>\n</header>\n<main>\n"
+    yield f"{_when(facts['ended'])}, {spoken(facts['seconds'])}.</p>\n</header>\n<main>\n"
     yield from _counts(records)
     yield from failures(records)
     yield from notes(records)
@@ -346,12 +346,11 @@ def page(
 
 def _counts(records: Sequence[Record]) -> Iterator[str]:
     """Yield the number of images by status, and the number of objects."""
-    words = {"done": "finished", "skipped": "kept", "failed": "failed", "interrupted": "not begun"}
-    count = {word: sum(each.status == word for each in records) for word in words}
+    count = {word: sum(each.status == word for each in records) for word in WORDS}
     objects = sum(each.objects or 0 for each in records)
     yield '<dl class="counts">\n'
     yield f"<div><dt>objects</dt><dd>{objects:,}</dd></div>\n"
-    for word, text in words.items():
+    for word, text in WORDS.items():
         if count[word] or word == "done":
             yield f'<div class="{word}"><dt>{text}</dt><dd>{count[word]:,}</dd></div>\n'
     yield "</dl>\n"
@@ -383,17 +382,6 @@ def _made_with(facts: Facts) -> Iterator[str]:
 
 def _when(text: str) -> str:
     return escape(text[:16].replace("T", " "))
-
-
-def _duration(seconds: float) -> str:
-    """Return a time with its unit.
-
-    >>> _duration(8.04), _duration(500), _duration(40_000)
-    ('8.0 s', '8 min', '11.1 h')
-    """
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 # ---- Conditions of images, such as drug and well: from their names, or from a table of files

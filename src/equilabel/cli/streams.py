@@ -23,7 +23,8 @@ from .inputs import printable
 from .options import Options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    import warnings
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Self
 
 # Ctrl-C; sent by `kill`, job schedulers and shutdowns; sent when the terminal is closed.
@@ -327,6 +328,12 @@ def _parameters() -> tuple[str, ...]:
     chunked = signature(segment_chunked).parameters
     names = {*signature(segment).parameters, *chunked, *(item.name for item in fields(Options))}
     return tuple(sorted(names - {"image", "channel_axis", "progress", "segment"}))
+
+
+def told(caught: Iterable[warnings.WarningMessage]) -> list[str]:
+    """Return the warnings that are for users, not for developers, with the names of options."""
+    for_users = (UserWarning, RuntimeWarning)
+    return [name_options(one_line(each.message)) for each in caught if each.category in for_users]
 
 
 def one_line(text: object) -> str:
