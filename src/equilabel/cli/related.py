@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 def run(word: str, to: str | None, out: Path, options: Options, *, overwrite: bool) -> int:
     """Relate the objects of labels to each other, or to those of `to`; return the exit code."""
+    from equilabel.storage.images import read_image
     from equilabel.storage.table import write_table
 
     files = [expanded(word, "LABELS")]
@@ -44,12 +45,13 @@ def run(word: str, to: str | None, out: Path, options: Options, *, overwrite: bo
             "replace it, or --out with another folder."
         )
         raise RefusedError(message)
-    at, images = files[0], []
+    at = files[0]
+    images: list[TiffImage] = []
     try:
         with Waiting() as waiting:
             waiting("read")
             for at in files:
-                images.append(_read(at, options))
+                images.append(read_image(at, series=options.series, indices=True))
             waiting("measure")
             tables, notes = _tables(images, options)
         out.mkdir(parents=True, exist_ok=True)
@@ -68,12 +70,6 @@ def _said(tables: tuple[pd.DataFrame, pd.DataFrame], to: str | None) -> str:
     if to is None:
         return f"{len(tables[1])} pairs that touch"
     return f"{int((tables[0].parent > 0).sum())} in {len(tables[1])} of {printable(to)}"
-
-
-def _read(path: Path, options: Options) -> TiffImage:
-    from equilabel.storage.images import read_image
-
-    return read_image(path, series=options.series, indices=True)
 
 
 def _tables(
