@@ -158,8 +158,6 @@ def label_in_blocks(
 
     Labels are first stored as a Zarr. If they are to be written as a TIFF, they are copied to a
     flat file in raster order, which the system caches as far as memory allows. Both are removed.
-    `own` is the beginning of the paths of results; their folder is created. `header` and `why` come
-    from `check_blocks`.
     """
     from equilabel import segment_chunked
 
@@ -276,10 +274,8 @@ def run_in_chunks(
 ) -> int:
     """Label an image block by block; write labels (Zarr), table and record; return the exit code.
 
-    The exit code is 0, 1 if the image failed, or 128 plus the number of a signal. `out` is the
-    folder of the results, or the path of the Zarr of labels: see `find_places`; `how` are the
-    values of `ChunkOptions`, and the others as in `refuse_whole`. Raises RefusedError before
-    anything is written.
+    `how` are the values of `ChunkOptions`, `why` is the reason for chunks, and `typed` are the
+    options that the user typed. Raises RefusedError before anything is written.
     """
     refuse_whole(options, why, typed)
     _check_scheduler(how["scheduler"])

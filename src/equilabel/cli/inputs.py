@@ -92,13 +92,10 @@ def find(
 ) -> tuple[list[Input], list[str]]:
     """Find images from names of files, folders and patterns; return them and the skipped files.
 
-    Each file is returned once, in the order of `words`, then of names. With `recursive`, folders
-    stand for all images below them, and results keep the subfolders; `out` is not searched. With
-    `labels`, label images are searched for and not left out; with `slices`, each folder of images
-    is returned as one. The second list has a line for each file that is left out: results of
-    earlier runs (``*_labels.*`` and ``*_overlay.png`` with a table beside them), files with such
-    names that were not typed exactly (a shell expands patterns), and a line about all files that
-    are not images. Raises RefusedError if there is no image, or results would lie among slices.
+    Each file is returned once, in the order of `words`, then of names. `labels` says that label
+    images are searched for, `slices` that each folder of images is one. The second list has a line
+    for each file that is left out (see `reason`), and one about all that are not images. Raises
+    RefusedError if there is no image, or results would lie among slices.
     """
     inputs: dict[str, Input] = {}
     skipped: dict[str, tuple[Path, str]] = {}
@@ -352,8 +349,7 @@ def find_pairs(
     """Find labels, each with its image; also return lines about files that are left out.
 
     `image` is a file for one file of labels, or a folder in which images are found by their names.
-    Labels without an image get a complaint. Raises RefusedError if there are no labels, or if
-    `image` does not exist or is one file for several labels.
+    Labels without an image get a complaint.
     """
     inputs, skipped = find(words, out, recursive=recursive, labels=True)
     if image is None:
@@ -443,9 +439,8 @@ def refuse_clashes(inputs: Sequence[Input], endings: Mapping[str, str]) -> None:
         if other is not item:
             message = (
                 f"inputs must have names of their own; got {quoted(other.path)} and "
-                f"{quoted(item.path)}, both for {quoted(item.name + ending)}. Rename one, use "
-                "another --out for it, or pass a folder of both with --recursive, which keeps "
-                "subfolders apart."
+                f"{quoted(item.path)}, both for {quoted(item.name + ending)}. Rename one, or use "
+                "another --out for it; below one folder, --recursive keeps subfolders apart."
             )
             raise RefusedError(message)
 

@@ -338,10 +338,9 @@ def run(
 ) -> int:
     """Label one image, write its results and their record to `out`, and return the exit code.
 
-    The exit code is 0, or 1 if the image failed. A Zarr, an image larger than memory, and a TIFF if
-    `how`, the values of `ChunkOptions`, says so, are labeled in chunks. `typed` are the options
-    that the user typed. `notes` on them are printed first. Raises RefusedError before anything is
-    written.
+    A Zarr, an image larger than memory, and a TIFF if `how`, the values of `ChunkOptions`, says so,
+    are labeled in chunks. `typed` are the options that the user typed, `notes` on them are printed
+    first. Raises RefusedError before anything is written.
     """
     for note in notes:
         complain(note)
@@ -406,11 +405,7 @@ def _file(word: str, options: Options) -> Path:
 
 
 def _refuse_losses(finals: dict[str, Path], image: Path, overwrite: bool) -> set[Path]:
-    """Return the results of an earlier call for an image, with their record, if unchanged since.
-
-    Raises RefusedError if a result would replace the image, or, without `overwrite`, another file
-    than those.
-    """
+    """Return unchanged results of an earlier call for an image; refuse to replace other files."""
     present = [path for path in finals.values() if os.path.lexists(path)]
     for path in present:
         if path.exists() and (path.samefile(image) or path.resolve() in image.resolve().parents):

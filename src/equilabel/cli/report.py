@@ -319,11 +319,9 @@ def page(
     known: Mapping[str, str],
     tables: Iterable[str],
 ) -> Iterator[str]:
-    """Yield the report of a run, of which `facts` are in run.json.
+    """Yield the report of a run; `known` are the thumbnails of an earlier one.
 
-    `names` are those of the results of each record below `out`, without endings, as they are on
-    disk; thumbnails that are not in `known` (see `read_thumbnails`) are made from the overlays in
-    `out`. `tables` are further parts of the page.
+    `names` are those of the results of each record below `out`, without endings, as on disk.
     """
     yield HEAD
     yield f"<title>{escape(out.resolve().name)}: {images(len(records))}</title>\n"

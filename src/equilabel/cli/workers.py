@@ -232,12 +232,10 @@ def label_all(
 ) -> Generator[tuple[Job, Record]]:
     """Label images in `count` processes, and yield each one when it is finished.
 
-    `jobs` are started in their order, and each process gets its share of the cores. `limit` is in
-    seconds for each image. `stop` is called several times a second; once it returns True, current
-    work is dropped. `begin` is called once, when the options have passed their trial and the first
-    image starts. `tell` is called with a message if a worker is slow (when it compiles), and with
-    "" at the end of that. Raises RefusedError if the options fit no image, or no worker can be
-    started.
+    `limit` is in seconds for each image. Once `stop` returns True, current work is dropped. `begin`
+    is called once, when the options have passed their trial. `tell` is called with what takes long
+    (functions are compiled), and with "" at the end of that. Raises RefusedError if the options fit
+    no image, or no process can be started.
     """
     pool = _Pool(deque(jobs), options, provenance, limit, begin, tell, min(count, len(jobs)))
     try:
