@@ -168,6 +168,9 @@ def test_a_worker_says_so_before_its_answer(monkeypatch):
     class Connection(list):
         send = list.append
 
+        def poll(self, _):
+            return True
+
         def recv(self):
             raise EOFError
 
