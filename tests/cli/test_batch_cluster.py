@@ -229,7 +229,7 @@ def test_processes_end_with_the_machine_that_started_them(folder):
     code = (
         "import pickle, sys; from equilabel.cli import clusters; "
         "run = pickle.loads(bytes.fromhex(sys.argv[1])); "
-        "print(clusters.DetachedWorker(run).process._child.pid, flush=True); input()"
+        "print(clusters._worker_for(run).process.pid, flush=True); input()"
     )
     words = [sys.executable, "-c", code, pickle.dumps(run).hex()]
     with subprocess.Popen(words, stdin=-1, stdout=-1, text=True) as parent:

@@ -10,8 +10,8 @@ import pytest
 from batches import names, picture, record, refused, results, summary, tiff
 from equilabel import segment, segment_chunked
 from equilabel.cli import commands, main, parsing, trial
-from equilabel.cli.errors import explain
 from equilabel.cli.options import Options
+from equilabel.cli.streams import explain
 from equilabel.devices import DeviceReport
 from equilabel.options import ImageOptions, SegmentOptions, option, options_of
 from equilabel.storage.table import read_table

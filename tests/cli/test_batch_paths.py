@@ -1,7 +1,6 @@
 """Which images are meant, and what a path that leads to none costs."""
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -117,22 +116,6 @@ def test_a_folder_below_that_cannot_be_read_costs_one_line(here):
         "in/listed": "failed",
         "in/z/e.tif": "done",
     }
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="deep folders are a burden elsewhere")
-def test_folders_may_be_deeper_than_python_recurses(here):
-    half = Path(*"a" * 550)
-    halves = Path("in", half), Path("rest", half)  # the whole path would be too long to make
-    for each in halves:
-        each.mkdir(parents=True)
-    tiff(halves[1] / "deep.tif")
-    Path("rest").rename(halves[0] / "a")
-    try:
-        assert main(["batch", "in", "-r", "--out", "out"]) == 0
-    finally:  # `rmtree` recurses, too
-        for top in ("in", "out"):
-            Path(top, half).rename(f"rest of {top}")
-    assert record()["files"][0]["objects"] == 2
 
 
 @posix

@@ -83,21 +83,16 @@ def test_options_of_another_version_are_refused_or_left_out(first, capsys):
     assert main(["batch", "--from", path, "--out", "c"]) == 0
 
 
-def test_lengths_of_the_first_format_have_to_be_typed_with_their_unit(first, capsys):
-    path = edited(format=1, parameters={**record()["parameters"], "sigma": 0.5})
-    words = ["batch", "--from", path, "--out", "again"]
-    assert "Pass it with its unit, such as --sigma 0.5um" in refused(capsys, *words)
-    assert main([*words, "--sigma", "2px"]) == 0
-    assert record("again")["parameters"]["sigma"] == 2
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("{", "cannot be read"),
-        ("[]", "has no 'parameters'"),
-        ('{"parameters": {"command": "measure"}, "versions": {}}', "of `equilabel measure`"),
-        ('{"parameters": {}, "versions": {}, "format": 3}', "must be of format 1 to 2; got 3"),
+        ("[]", "did not write: 'format' is None"),
+        (
+            '{"format": 2, "parameters": {"command": "measure"}, "versions": {}}',
+            "of `equilabel measure`",
+        ),
+        ('{"parameters": {}, "versions": {}, "format": 3}', "'format' is 3"),
         ('{"parameters": {}, "versions": {}, "format": 2, "files": []}', "got none in 'x.json'"),
     ],
 )

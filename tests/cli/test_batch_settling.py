@@ -9,7 +9,7 @@ import pytest
 
 from batches import label_here, names, results, summary, tiff
 from equilabel.cli import batch, main
-from equilabel.cli.workers import Settling
+from equilabel.cli.workers import settling
 from equilabel.storage.files import passing_names, replacing
 
 BATCH = ("batch", "in", "--out", "out")
@@ -21,9 +21,9 @@ def identity(_, record):
 
 def test_records_are_shown_in_their_order_where_there_is_one_thread():
     shown = []
-    with Settling(identity, shown.append, 1) as settling:
+    with settling(identity, shown.append, 1) as add:
         for number in range(50):
-            settling.add(None, number)
+            add(None, number)
     assert shown == list(range(50))
 
 
@@ -35,9 +35,9 @@ def test_as_many_images_are_kept_at_once_as_there_are_threads():
         return record
 
     shown = []
-    with Settling(keep, shown.append, 3) as settling:
+    with settling(keep, shown.append, 3) as add:
         for number in range(6):
-            settling.add(None, number)
+            add(None, number)
     assert sorted(shown) == list(range(6))
 
 
@@ -49,19 +49,19 @@ def test_no_more_images_wait_to_be_kept_than_there_are_threads():
         kept.append(record)
         return record
 
-    with Settling(keep, lambda _: None, 2) as settling:
-        settling.add(None, 0)
-        settling.add(None, 1)
+    with settling(keep, lambda _: None, 2) as add:
+        add(None, 0)
+        add(None, 1)
         assert not kept
         go.set()
-        settling.add(None, 2)  # waits for the first
+        add(None, 2)  # waits for the first
         assert 0 in kept
 
 
-def add_to(settling, times):
-    with settling:
+def add_to(settled, times):
+    with settled as add:
         for number in range(times):
-            settling.add(None, number)
+            add(None, number)
 
 
 @pytest.mark.parametrize(("times", "threads"), [(1, 2), (2, 1)])
@@ -70,15 +70,15 @@ def test_what_a_thread_raises_reaches_the_caller(times, threads):
         raise RuntimeError(record)
 
     with pytest.raises(RuntimeError, match="0"):
-        add_to(Settling(fail, print, threads), times)
+        add_to(settling(fail, print, threads), times)
 
 
 def test_an_error_of_the_caller_comes_first_and_what_was_added_is_kept():
     kept = []
 
     def fail_afterwards():
-        with Settling(lambda _, record: kept.append(record), lambda _: None, 2) as settling:
-            settling.add(None, 0)
+        with settling(lambda _, record: kept.append(record), lambda _: None, 2) as add:
+            add(None, 0)
             raise KeyError
 
     with pytest.raises(KeyError):

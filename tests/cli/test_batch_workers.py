@@ -135,22 +135,6 @@ def test_a_worker_that_ends_does_not_take_the_image_after_it_along(light, fatal)
     assert all(found[number].attempts == () for number in found if number != 4)
 
 
-@pytest.mark.parametrize(("quick", "ahead"), [(60, True), (0, False)])
-def test_a_worker_of_quick_images_is_sent_the_next_one_ahead(light, monkeypatch, quick, ahead):
-    give, sent = workers.Worker.give, []
-
-    def watch(self, job):
-        sent.append(self.job is not None)
-        give(self, job)
-
-    monkeypatch.setattr(workers.Worker, "give", watch)
-    monkeypatch.setattr(workers, "QUICK", quick)
-    found = light(*["a.tif"] * 8, count=2)
-    assert sorted(found) == list(range(8))
-    assert any(sent) is ahead
-    assert not any(sent[-2:])  # the last ones go to whoever is idle
-
-
 @posix
 def test_signals_to_end_are_left_to_the_parent(light):
     both = f"({KILL.format(15)}, {KILL.format(2)}, {KILL.format(1)}, {path('a.tif')})[3]"

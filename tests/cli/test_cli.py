@@ -82,7 +82,7 @@ def test_the_version_is_told(capsys):
 
 def test_devices_are_told_with_reasons(capsys):
     from equilabel import devices
-    from equilabel.cli.errors import name_options
+    from equilabel.cli.streams import name_options
 
     assert main(["devices"]) == 0
     said = " ".join(capsys.readouterr().out.split())

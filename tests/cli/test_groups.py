@@ -5,8 +5,8 @@ import pytest
 
 from batches import picture, refused, tiff
 from equilabel.cli import main
-from equilabel.cli.groups import compare, read_groups
 from equilabel.cli.records import Record
+from equilabel.cli.report import compare, read_groups
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from batches import picture, tiff
 from equilabel import segment
-from equilabel.cli import main, single, streams, workers
+from equilabel.cli import main, one, streams, workers
 from equilabel.cli.options import Options
 from equilabel.cli.records import provenance
 from equilabel.devices import compiling, jit, threads
@@ -150,14 +150,14 @@ def test_where_standard_error_is_no_terminal_nothing_fleets(capsys):
 
 
 def test_label_says_so_on_the_terminal(tmp_path, monkeypatch, terminal):
-    label_one = single.label_one
+    label_one = one.label_one
 
     def label(*words):
         compiling.begin()
         compiling.end()
         return label_one(*words)
 
-    monkeypatch.setattr(single, "label_one", label)
+    monkeypatch.setattr(one, "label_one", label)
     assert main(["segment", str(tiff(tmp_path / "a.tif")), "--out", str(tmp_path)]) == 0
     assert "\rcompiling, first time only: 1 function" in terminal
 
@@ -167,6 +167,9 @@ def test_label_says_so_on_the_terminal(tmp_path, monkeypatch, terminal):
 def test_a_worker_says_so_before_its_answer(monkeypatch):
     class Connection(list):
         send = list.append
+
+        def poll(self, _):
+            return True
 
         def recv(self):
             raise EOFError

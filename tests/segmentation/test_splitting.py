@@ -12,7 +12,7 @@ from skimage.morphology import local_maxima, reconstruction
 
 from attack.numbers import is_split
 from equilabel import binarize, label, segment, split_touching
-from equilabel.cli.program import main
+from equilabel.cli import main
 from equilabel.devices import threads
 from equilabel.samples.nuclei import nuclei_2d, nuclei_mask
 from equilabel.segmentation import splitting

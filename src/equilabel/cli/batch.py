@@ -6,7 +6,7 @@ import platform
 import signal
 import warnings
 from contextlib import closing, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -14,14 +14,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import equilabel
-from equilabel.storage.files import flush_folder
+from equilabel.storage.files import flush_folder, replacing
 from equilabel.storage.memory import free, readable
 from equilabel.storage.table import Part, merge_tables
 
 from . import progress
 from .chunked import check_formats
 from .clusters import check_scheduler, label_on_cluster
-from .errors import explain
 from .folder import (
     Flushes,
     claimed,
@@ -34,10 +33,9 @@ from .folder import (
     refuse_losses,
     settle,
 )
-from .groups import compare, no_groups, read_groups
-from .inputs import expanded, find, find_pairs, find_stacks, printable, refuse_clashes
+from .inputs import expanded, find, find_pairs, printable, refuse_clashes
 from .one import Job, examine
-from .options import RefusedError
+from .options import RefusedError, refuse_both
 from .progress import images
 from .records import (
     OBJECTS,
@@ -51,86 +49,70 @@ from .records import (
     write_run,
     written_by,
 )
-from .report import read_thumbnails, write_report
+from .report import compare, page, read_groups, read_thumbnails
 from .results import lengths, write_summary
-from .streams import collecting, complain, say
+from .streams import collecting, complain, explain, say
 from .trial import check, forecast, is_in_blocks, try_axes
-from .workers import Settling, label_all
+from .workers import label_all, settling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from equilabel.storage.metadata import Header
 
-    from .groups import Groups
     from .inputs import Input
-    from .options import Options
+    from .options import Options, RunOptions
     from .records import Earlier, Facts, Provenance
+    from .report import Groups
 
 
 def run(
     words: Sequence[str],
     out: Path,
     options: Options,
+    how: RunOptions,
     *,
     image: str | None = None,
     earlier: Earlier | None = None,
-    recursive: bool = False,
-    jobs: int = 1,
-    time_limit: float | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    dry_run: bool = False,
-    scheduler: str | None = None,
-    group: str | None = None,
 ) -> int:
     """Label many images, or measure labels, write the results to `out`, and return the exit code.
 
     The exit code is 0, 1 if an image failed, or 128 plus the number of the signal that interrupted
     the run. `words` are files, folders and patterns; if there are none, the images of `earlier` are
-    used. `image` is the image, or the folder of images, in which labels are measured. `time_limit`
-    is in seconds for each image, `scheduler` is the address of a Dask scheduler, and `group` is as
-    for `read_groups`. Raises
+    used. `image` is the image, or the folder of images, in which labels are measured. Raises
     RefusedError before anything is computed or written.
     """
-    _check(jobs, time_limit, resume, overwrite)
+    _check(how)
     check_formats(options)
-    check_scheduler(scheduler, jobs=jobs)
+    check_scheduler(how.scheduler, jobs=how.jobs)
     out = expanded(out, "--out")
     skipped: list[str] = []
     if earlier is not None and not words:
         inputs = list(earlier.inputs)
     elif options.command == "measure":
-        inputs, skipped = find_pairs(words, image, out, recursive=recursive)
-    elif options.slices:
-        inputs, skipped = find_stacks(words, out, recursive=recursive)
+        inputs, skipped = find_pairs(words, image, out, recursive=how.recursive)
     else:
-        inputs, skipped = find(words, out, recursive=recursive)
+        inputs, skipped = find(words, out, recursive=how.recursive, slices=options.slices)
     skipped = [*(earlier.notes if earlier else ()), *skipped]
     refuse_clashes(inputs, options.endings())
-    groups = read_groups(group, [printable(item.path) for item in inputs])
-    if dry_run:
-        _check_folder(out, inputs, options, resume=resume, overwrite=overwrite)
-        return rehearse(inputs, out, options, jobs=jobs, resume=resume, skipped=skipped)
+    groups = read_groups(how.group, [printable(item.path) for item in inputs])
+    if how.dry_run:
+        _check_folder(out, inputs, options, how)
+        return rehearse(inputs, out, options, how, skipped)
     with claimed(out) as place:
-        made_with = _check_folder(out, inputs, options, resume=resume, overwrite=overwrite)
-        how: Any = {"place": place, "resume": resume, "scheduler": scheduler, "groups": groups}
-        batch = Batch(inputs, out, options, made_with, skipped=skipped, **how)
-        return batch.go(jobs, time_limit)
+        made_with = _check_folder(out, inputs, options, how)
+        return Batch(inputs, out, options, how, made_with, place, skipped, groups).go()
 
 
-def _check(jobs: int, time_limit: float | None, resume: bool, overwrite: bool) -> None:
-    if jobs < 1:
-        message = f"--jobs must be at least 1; got {jobs}."
+def _check(how: RunOptions) -> None:
+    if how.jobs < 1:
+        message = f"--jobs must be at least 1; got {how.jobs}."
         raise RefusedError(message)
-    if time_limit is not None and not time_limit > 0:
-        message = (
-            f"--time-limit must be above 0 seconds; got {time_limit!r}. Leave it out for none."
-        )
+    limit = how.time_limit
+    if limit is not None and not limit > 0:
+        message = f"--time-limit must be above 0 seconds; got {limit!r}. Leave it out for none."
         raise RefusedError(message)
-    if resume and overwrite:
-        message = "--resume and --overwrite must not be combined; got both. Leave one out."
-        raise RefusedError(message)
+    refuse_both(how.resume, how.overwrite)
     try:
         Path.cwd()
     except OSError as error:
@@ -142,12 +124,12 @@ def _check(jobs: int, time_limit: float | None, resume: bool, overwrite: bool) -
 
 
 def _check_folder(
-    out: Path, inputs: Sequence[Input], options: Options, *, resume: bool, overwrite: bool
+    out: Path, inputs: Sequence[Input], options: Options, how: RunOptions
 ) -> Provenance:
     """Return parameters and versions; raise RefusedError if results would be lost or mixed."""
-    present = refuse_losses(out, inputs, options, replace=resume or overwrite)
+    present = refuse_losses(out, inputs, options, replace=how.resume or how.overwrite)
     made_with = provenance(options)
-    if resume and (present or count_others(out, [item.name for item in inputs])):
+    if how.resume and (present or count_others(out, [item.name for item in inputs])):
         refuse_difference(out, made_with)
     return made_with
 
@@ -159,44 +141,31 @@ SOON = 0.2  # seconds between messages while earlier results are compared
 UNCHECKED = "The results of an earlier run were not checked again: this run was interrupted."
 
 
+@dataclass
 class Batch:
-    """A run over many images, with the record of each.
+    """A run over many images, with the record of each."""
 
-    `out` is the output folder, locked for this run, `place` the folder in it for unfinished files.
-    `inputs` includes arguments without an image. `skipped` are lines about files that are left out,
-    printed once the run can no longer be refused. `scheduler` is the address of a Dask scheduler
-    whose workers label the images.
-    """
+    inputs: Sequence[Input]  # and arguments without an image
+    out: Path  # the output folder, locked for this run
+    options: Options
+    how: RunOptions
+    provenance: Provenance
+    place: Path  # the folder in `out` for unfinished files
+    skipped: Sequence[str]  # lines about files that are left out, printed when work begins
+    groups: Groups
+    records: dict[int, Record] = field(default_factory=dict)
+    begun: datetime = field(default_factory=lambda: datetime.now().astimezone())
+    clock: float = field(default_factory=perf_counter)
+    folder: Path = field(default_factory=Path.cwd)
+    declared: bool = False
+    pictures: dict[str, str] = field(default_factory=dict)  # thumbnails of an earlier report
+    names: Flushes = field(default_factory=Flushes)
 
-    def __init__(
-        self,
-        inputs: Sequence[Input],
-        out: Path,
-        options: Options,
-        made_with: Provenance,
-        *,
-        place: Path,
-        resume: bool,
-        skipped: Sequence[str] = (),
-        scheduler: str | None = None,
-        groups: Groups = no_groups,
-    ) -> None:
-        self.scheduler, self.groups = scheduler, groups
-        self.inputs, self.options, self.provenance = inputs, options, made_with
-        self.out, self.place, self.resume = out, place, resume
-        self.skipped = skipped
-        self.records: dict[int, Record] = {}
-        self.begun, self.clock = datetime.now().astimezone(), perf_counter()
-        self.folder = Path.cwd()
-        self.declared = False
-        self.pictures: dict[str, str] = {}  # thumbnails of an earlier report
-        self.names = Flushes()
-
-    def go(self, count: int, limit: float | None) -> int:
+    def go(self) -> int:
         """Label all images; return the exit code."""
         with collecting() as heard:
             trouble = ""
-            if self.resume:
+            if self.how.resume:
                 self.recover()
             for number, item in enumerate(self.inputs):
                 if item.complaint:
@@ -204,7 +173,7 @@ class Batch:
             with progress.progress(len(self.inputs), self.out) as shown:
                 try:
                     if jobs := self.compare(heard, shown.tell):
-                        self.label(jobs, shown, heard, count, limit)
+                        self.label(jobs, shown, heard)
                     elif not heard:
                         self.begin(shown)
                 except KeyboardInterrupt:  # not in the main thread, so signals are not handled
@@ -215,36 +184,30 @@ class Batch:
                     trouble = explain(error)
             return self.close(heard, trouble)
 
-    def label(
-        self,
-        jobs: Sequence[Job],
-        shown: progress.Lines | progress.Bar,
-        heard: Sequence[int],
-        count: int,
-        limit: float | None,
-    ) -> None:
-        """Label images in `count` processes, or on a cluster, and keep their results."""
+    def label(self, jobs: Sequence[Job], shown: progress.Lines, heard: Sequence[int]) -> None:
+        """Label images in processes, or on a cluster, and keep their results."""
+        count = self.how.jobs
         label: Any = partial(label_all, count=count)
         threads = min(THREADS, 4 * count if count > 1 else 1)  # one thread keeps the order
-        if self.scheduler is not None:
-            label = partial(label_on_cluster, address=self.scheduler)
+        if self.how.scheduler is not None:
+            label = partial(label_on_cluster, address=self.how.scheduler)
             threads = THREADS
         work = label(
             jobs,
             self.options,
             self.provenance,
-            limit=limit,
+            limit=self.how.time_limit,
             stop=lambda: bool(heard),
             begin=partial(self.begin, shown),
             tell=shown.tell,
         )
-        with closing(work), Settling(self.keep, shown.show, threads) as settling:
+        with closing(work), settling(self.keep, shown.show, threads) as add:
             for job, record in work:
                 if not self.declared:
                     self.declare()
-                settling.add(job, record)
+                add(job, record)
 
-    def begin(self, shown: progress.Lines | progress.Bar) -> None:
+    def begin(self, shown: progress.Lines) -> None:
         """Print the files that are left out, the heading, and what needs no labeling.
 
         The options have passed their trial, so what killed runs left is not needed any more.
@@ -272,7 +235,7 @@ class Batch:
         given = self.options, self.provenance.fingerprint
         for job in self.jobs():
             kept = None
-            if self.resume and not heard:
+            if self.how.resume and not heard:
                 kept = find_kept_at_once(job.files, self.out, job.name, *given)
             if kept is None:
                 left.append(job)
@@ -289,9 +252,10 @@ class Batch:
         """List the images of this run."""
         return [
             Job(
-                *(number, item.path, item.name, self.place / str(number), self.out, self.resume),
+                *(number, item.path, item.name, self.place / str(number), self.out),
+                resume=self.how.resume,
                 image=item.image,
-                flush="none" if self.scheduler is None else "results",
+                flush="none" if self.how.scheduler is None else "results",
             )
             for number, item in enumerate(self.inputs)
             if not item.complaint
@@ -331,7 +295,7 @@ class Batch:
         """
         try:
             self.publish(RUN, "running", [])
-            self.pictures = read_thumbnails(self.out / REPORT) if self.resume else {}
+            self.pictures = read_thumbnails(self.out / REPORT) if self.how.resume else {}
             for name in set(OF_RUN) - {RUN}:
                 (self.out / name).unlink(missing_ok=True)
             (self.out / STATE).mkdir(exist_ok=True)
@@ -345,9 +309,10 @@ class Batch:
             write_run(self.place / name, self.facts(status), records)
         elif name == REPORT:
             names = [item.name for item in self.inputs]
-            facts = self.facts(status)
             tables = compare(records, self.groups)
-            write_report(self.place / name, facts, records, names, self.out, self.pictures, tables)
+            parts = page(self.facts(status), records, names, self.out, self.pictures, tables)
+            with replacing(self.place / name) as unfinished:
+                unfinished.write_text("".join(parts), "utf-8", "backslashreplace")
         elif name in OBJECTS:
             self.merge(self.place / name)
         else:
@@ -401,7 +366,7 @@ class Batch:
     def unfinished(self, item: Input) -> Record:
         """Return the record of an image that was not processed before the run ended."""
         made_with, known = self.provenance.fingerprint, None
-        if self.resume:
+        if self.how.resume:
             known = find_earlier(self.out, item.name, self.options, made_with, hashed=False)
         if known is None:
             return self.blank(item, "interrupted")
@@ -436,19 +401,9 @@ class Batch:
 
 
 def rehearse(
-    inputs: Sequence[Input],
-    out: Path,
-    options: Options,
-    *,
-    jobs: int,
-    resume: bool,
-    skipped: Sequence[str],
+    inputs: Sequence[Input], out: Path, options: Options, how: RunOptions, skipped: Sequence[str]
 ) -> int:
-    """Print what a run would do with each image, and its memory; return the exit code.
-
-    The exit code is 0, or 1 if an image would fail. `skipped` are lines about files that are left
-    out. Raises RefusedError if the options fit no image.
-    """
+    """Print what a run would do with each image, and its memory; return the exit code."""
     complaint = check(options)
     if complaint:
         raise RefusedError(complaint)
@@ -456,7 +411,7 @@ def rehearse(
         say(line)
     say(f"dry run: {images(len(inputs))}, results would be in {printable(out)}")
     needs, sizes, kept, failed = [0], 0, 0, 0
-    names = [item.name for item in inputs if resume and not item.complaint]
+    names = [item.name for item in inputs if how.resume and not item.complaint]
     complete = _complete(names, out, options)
     for item in inputs:
         name = printable(item.path)
@@ -477,11 +432,11 @@ def rehearse(
     parts = [f"{len(needs) - 1} would be {words}", f"{kept} kept", f"{failed} would fail"]
     say(f"\n{images(len(inputs))}: {', '.join(part for part in parts if part[0] != '0')}")
     allowed = readable(free() if options.memory_limit is None else options.memory_limit)
-    at_once = sum(sorted(needs)[-jobs:])
+    at_once = sum(sorted(needs)[-how.jobs :])
     say(f"  pixels    {readable(sizes)} when decoded")
     say(f"  memory    about {readable(max(needs))} for the largest image, of {allowed} allowed")
-    if jobs > 1:
-        say(f"            about {readable(at_once)} for the {jobs} largest, if they meet")
+    if how.jobs > 1:
+        say(f"            about {readable(at_once)} for the {how.jobs} largest, if they meet")
     say("  nothing was computed or written")
     return int(failed > 0)
 
@@ -513,6 +468,5 @@ def _examine(files: Sequence[Path], options: Options) -> Sequence[Header]:
     """Read an image as a run does, and try the options with its axes and pixel size."""
     with warnings.catch_warnings(action="ignore"):
         headers, known = examine(files, options)
-    rank, unit = len(known.axes) - known.stacked, None if known.distances is None else known.unit
-    try_axes(options, rank, stacked=known.stacked, spacing=known.distances, unit=unit)
+    try_axes(options, known.axes, known.arguments)
     return headers

@@ -5,33 +5,34 @@ from __future__ import annotations
 import os
 import shutil
 import warnings
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from math import prod
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from equilabel.descriptions import describe_values
+from equilabel.options import options_of
 from equilabel.storage.errors import refuse_without_room
 from equilabel.storage.files import folder_for
-from equilabel.storage.images import TIFF
+from equilabel.storage.images import TIFF, read_header
 from equilabel.storage.memory import free, readable
 from equilabel.storage.ome_zarr import find_image, is_zarr
 
-from .axes import find_axes
-from .errors import explain, name_options, one_line
 from .inputs import FILE, expanded, kind_of, printable, quoted, stem
-from .options import OME_ZARR, RefusedError
-from .progress import BlockProgress, describe
+from .options import OME_ZARR, ChunkOptions, RefusedError, refuse_both
+from .options import TIFF as TIFF_LABELS
+from .progress import BlockProgress, describe, say_results
 from .records import Record, describe_result, provenance, write_record
 from .results import Made, column_units, describe_objects, summarize, write_results
-from .streams import Interrupted, complain, say
-from .trial import TAKEN, drawing, forecast, needs_whole, of_block, takes_whole, try_axes
+from .streams import Interrupted, complain, explain, told
+from .trial import TAKEN, drawing, find_axes, forecast, needs_whole, of_block, takes_whole, try_axes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from equilabel import Segmentation
@@ -39,34 +40,10 @@ if TYPE_CHECKING:
     from equilabel.chunked.viewing import LazyImage
     from equilabel.storage.metadata import Header
 
-    from .axes import Axes
     from .options import Options
+    from .trial import Axes
 
 # ---- Whether an image is labeled in chunks, and whether its options allow it
-
-OWN = (
-    "chunks",
-    "shards",
-    "numbering",
-    "scheduler",
-    "workers",
-    "resume",
-)  # options for images in chunks only
-
-
-@dataclass(frozen=True)
-class Choices:
-    """How an image is labeled in chunks."""
-
-    chunks: int | tuple[int, ...] | None = None  # sides of blocks
-    scheduler: str = "threads"
-    workers: int | None = None
-    resume: bool = False  # continue an earlier run
-    overwrite: bool = False  # replace earlier results
-    why: str = ""  # reason for labeling in chunks
-    typed: Collection[str] = ()  # names of the options that the user typed
-    shards: bool | None = None  # whether labels are stored in shards
-    numbering: Literal["raster", "blocks"] = "raster"  # order of labels
 
 
 def why_chunked(path: Path, out: Path, options: Options, *, chunked: bool) -> str:
@@ -86,7 +63,16 @@ def why_chunked(path: Path, out: Path, options: Options, *, chunked: bool) -> st
         return "--chunked"
     if not is_tiff or options.series or find_spec("zarr") is None:
         return ""
-    need, limit = _need(path, options), options.memory_limit
+    try:
+        need = forecast(read_header(path), options)
+    except Exception:  # reported when the file is read
+        return ""
+    return _too_large(need, options)
+
+
+def _too_large(need: int, options: Options) -> str:
+    """Say that an image takes more memory than allowed; "" if it does not."""
+    limit = options.memory_limit
     if limit is None or need <= limit:
         return ""
     return (
@@ -95,19 +81,9 @@ def why_chunked(path: Path, out: Path, options: Options, *, chunked: bool) -> st
     )
 
 
-def _need(path: Path, options: Options) -> int:
-    """Return the bytes that labeling a TIFF in memory takes; 0 if unknown."""
-    from equilabel.storage.images import read_header
-
-    try:
-        return forecast(read_header(path), options)
-    except Exception:  # reported when the file is read
-        return 0
-
-
 def refuse_own(typed: Collection[str]) -> None:
     """Raise RefusedError if the user typed an option that only images in chunks have."""
-    for name in OWN:
+    for name in options_of(ChunkOptions):
         if name in typed:
             message = (
                 f"--{name} needs an image in chunks: a Zarr, or a TIFF with --chunked; got "
@@ -116,41 +92,28 @@ def refuse_own(typed: Collection[str]) -> None:
             raise RefusedError(message)
 
 
-def check_choices(options: Options, choices: Choices) -> None:
+def refuse_whole(options: Options, why: str, typed: Collection[str] = ()) -> None:
     """Raise RefusedError if an option does not work block by block."""
-    refused = needs_whole(options)
-    if options.slices:
-        refused["slices"] = True
-    if options.series:
-        refused["series"] = options.series
-    if "overlay" in choices.typed and options.overlay:
-        refused["overlay"] = True
-    if options.outlines:
-        refused["outlines"] = options.outlines
-    if "labels_format" in choices.typed and options.labels_format == "tiff":
-        refused["labels_format"] = options.labels_format
-    for name in refused:
+    whole = needs_whole(options)
+    others = {
+        "slices": options.slices,
+        "series": options.series,
+        "overlay": options.overlay and "overlay" in typed,
+        "outlines": options.outlines,
+        "labels_format": options.labels_format == TIFF_LABELS and "labels_format" in typed,
+    }
+    for name in (*whole, *(name for name, given in others.items() if given)):
         remedy = "Leave it out"
-        if "--memory-limit" in choices.why:
+        if "--memory-limit" in why:
             remedy += ", or pass a larger --memory-limit"
-        elif choices.why == "a Zarr" and name in needs_whole(options):
+        elif why == "a Zarr" and name in whole:
             remedy += "; a Zarr that fits into memory takes it, where --out is a folder for results"
         option = f"--{name.replace('_', '-')}"
-        message = f"{option} needs the image as a whole, not chunks; got {choices.why}. {remedy}."
-        raise RefusedError(message)
-    where = choices.scheduler
-    if where not in ("threads", "processes") and "://" not in where:
-        message = (
-            "--scheduler must be threads, processes, or an address such as tcp://host:8786; got "
-            f"{where!r}. Leave it out if unsure."
-        )
-        raise RefusedError(message)
-    if choices.resume and choices.overwrite:
-        message = "--resume and --overwrite must not be combined; got both. Leave one out."
+        message = f"{option} needs the image as a whole, not chunks; got {why}. {remedy}."
         raise RefusedError(message)
     if find_spec("zarr") is None:
         message = (
-            f"{choices.why} needs zarr and Dask; got none installed. Install them with "
+            f"{why} needs zarr and Dask; got none installed. Install them with "
             "`pip install equilabel[dask]`."
         )
         raise RefusedError(message)
@@ -158,24 +121,18 @@ def check_choices(options: Options, choices: Choices) -> None:
 
 def check_formats(options: Options) -> None:
     """Raise RefusedError if tables or labels cannot be written in their formats."""
-    if options.format == "parquet" and find_spec("pyarrow") is None:
-        message = (
-            "--format parquet needs pyarrow; got none installed. Install it with "
-            "`pip install pyarrow`, or pass --format csv."
-        )
-        raise RefusedError(message)
-    if options.outlines == "roi" and find_spec("roifile") is None:
-        message = (
-            "--outlines roi needs roifile; got none installed. Install it with "
-            "`pip install roifile`, or pass --outlines geojson."
-        )
-        raise RefusedError(message)
-    if options.labels_format == OME_ZARR and find_spec("zarr") is None:
-        message = (
-            "--labels-format ome-zarr needs zarr; got none installed. Install it with "
-            "`pip install zarr`, or pass --labels-format tiff."
-        )
-        raise RefusedError(message)
+    for option, value, package, other in (
+        ("format", "parquet", "pyarrow", "csv"),
+        ("outlines", "roi", "roifile", "geojson"),
+        ("labels_format", OME_ZARR, "zarr", "tiff"),
+    ):
+        if getattr(options, option) == value and find_spec(package) is None:
+            word = f"--{option.replace('_', '-')}"
+            message = (
+                f"{word} {value} needs {package}; got none installed. Install it with "
+                f"`pip install {package}`, or pass {word} {other}."
+            )
+            raise RefusedError(message)
 
 
 # ---- An image of `equilabel batch`, with the results of one in memory
@@ -184,19 +141,11 @@ TYPES = (np.uint8, np.uint16, np.uint32)  # possible types of labels in a TIFF
 
 
 def check_blocks(path: Path, options: Options) -> tuple[Header, str]:
-    """Return the header of an image, and the reason for labeling it block by block.
-
-    Raises ValueError if options of the run need the whole image.
-    """
-    from equilabel.storage.images import read_header
-
-    why, header = "a Zarr", read_header(path, series=options.series)
-    if not is_zarr(path):
-        limit = readable(options.memory_limit or 0)
-        need = readable(forecast(header, options))
-        why = f"an image that takes about {need} of memory, more than --memory-limit {limit}"
+    """Return the header of an image, and the reason for labeling it block by block."""
+    header = read_header(path, series=options.series)
+    why = "a Zarr" if is_zarr(path) else _too_large(forecast(header, options), options)
     try:
-        check_choices(options, Choices(why=why))
+        refuse_whole(options, why)
     except RefusedError as error:
         raise ValueError(str(error)) from error
     return header, why
@@ -209,14 +158,12 @@ def label_in_blocks(
 
     Labels are first stored as a Zarr. If they are to be written as a TIFF, they are copied to a
     flat file in raster order, which the system caches as far as memory allows. Both are removed.
-    `own` is the beginning of the paths of results; their folder is created. `header` and `why` come
-    from `check_blocks`.
     """
     from equilabel import segment_chunked
 
     axes = find_axes(path, options)
     image = _open(path, axes)
-    sides, workers = choose_blocks(image, header, options)
+    sides, workers, _ = choose_blocks(image, header, options)
     _refuse_without_room(own.parent.parent, image, options)
     own.parent.mkdir()  # fails if the run has ended and its folder is gone
     work = own.parent / "blocks"
@@ -235,13 +182,12 @@ def label_in_blocks(
         dtype = next((one for one in TYPES if result.num <= np.iinfo(one).max), np.int64)
         labels = image.flatten(stored, work / "labels", dtype, sides)
         shutil.rmtree(stored)
-    letters, stacked = axes.names.replace("C", ""), axes.arguments["stacked"]
-    known = (axes.known, axes.spacing, axes.file_unit, _origin(path))
-    made = Made(result, labels, image, letters, stacked, *known)
-    told = () if is_zarr(path) else (f"Labeled block by block: {why}.",)
-    notes = (*axes.notes, *told, *filter(None, [_describe_values(image, sides)]))
-    record = replace(record, notes=notes)
-    record = write_results(made, own, options, record, interval=axes.interval)
+    known: Any = axes.known  # a plain Zarr was refused
+    made = Made(result, labels, image, known, axes.interval, _origin(path))
+    said = () if is_zarr(path) else (f"Labeled block by block: {why}.",)
+    notes = (*axes.notes, *said, *filter(None, [_describe_values(image, sides)]))
+    record = replace(record, notes=notes, **describe_objects(result))
+    record = write_results(made, own, options, record)
     del made, labels
     shutil.rmtree(work)
     return record
@@ -251,23 +197,18 @@ def describe_blocks(path: Path, out: Path, options: Options) -> tuple[int, int, 
     """Return bytes of pixels, bytes of memory and a description; raise the errors of labeling."""
     header, _ = check_blocks(path, options)
     axes = find_axes(path, options)
-    known = {name: axes.arguments[name] for name in ("stacked", "spacing", "unit")}
-    try_axes(options, len(axes.names.replace("C", "")) - known["stacked"], **known)
+    given = {name: axes.arguments[name] for name in ("stacked", "spacing", "unit")}
+    try_axes(options, axes.names.replace("C", ""), given)
     image = _open(path, axes)
-    sides, workers = choose_blocks(image, header, options)
+    _, _, need = choose_blocks(image, header, options)
     _refuse_without_room(out, image, options)
-    base, each = of_block(header, options)
-    need = max(base + workers * each * prod(sides), drawing(header, options))
     return header.nbytes, need, f"{header}, {readable(header.nbytes)}, block by block"
 
 
 def choose_blocks(
     image: LazyImage, header: Header, options: Options
-) -> tuple[tuple[int, ...], int]:
-    """Return sides of blocks that fit in --memory-limit, and how many are labeled at once.
-
-    Raises ValueError if one stored chunk, or the overlay, does not fit.
-    """
+) -> tuple[tuple[int, ...], int, int]:
+    """Return sides of blocks that fit in --memory-limit, how many fit at once, and their bytes."""
     allowed = free() if options.memory_limit is None else options.memory_limit
     base, each = of_block(header, options)
     sides, workers = image.sides_within(max(0, allowed - base) // each)
@@ -279,7 +220,7 @@ def choose_blocks(
             f"{', or --no-overlay' * (drawing(header, options) > allowed)}."
         )
         raise ValueError(message)
-    return sides, workers
+    return sides, workers, need
 
 
 def _refuse_without_room(folder: Path, image: LazyImage, options: Options) -> None:
@@ -321,14 +262,24 @@ def _describe_values(image: LazyImage, sides: tuple[int, ...]) -> str:
 # ---- `equilabel segment` of one image in chunks
 
 
-def run_in_chunks(path: Path, out: Path, options: Options, choices: Choices) -> int:
+def run_in_chunks(
+    path: Path,
+    out: Path,
+    options: Options,
+    how: dict[str, Any],
+    *,
+    why: str,
+    typed: Collection[str],
+    overwrite: bool,
+) -> int:
     """Label an image block by block; write labels (Zarr), table and record; return the exit code.
 
-    The exit code is 0, 1 if the image failed, or 128 plus the number of a signal. `out` is the
-    folder of the results, or the path of the Zarr of labels: see `find_places`. Raises RefusedError
-    before anything is written.
+    `how` are the values of `ChunkOptions`, `why` is the reason for chunks, and `typed` are the
+    options that the user typed. Raises RefusedError before anything is written.
     """
-    check_choices(options, choices)
+    refuse_whole(options, why, typed)
+    _check_scheduler(how["scheduler"])
+    resume = refuse_both(how["resume"], overwrite)
     options = replace(options, labels_format=OME_ZARR)
     try:
         places = find_places(path, out, options)
@@ -337,37 +288,40 @@ def run_in_chunks(path: Path, out: Path, options: Options, choices: Choices) -> 
         raise
     except Exception as error:
         raise RefusedError(explain(error)) from error
-    refuse_losses(places, resume=choices.resume, overwrite=choices.overwrite)
-    progress, aside = BlockProgress(), Aside(places.labels)
-    if choices.overwrite:
-        aside.put()
-    try:
-        record = _label(path, places, options, choices, axes, progress)
-    except Interrupted as stop:
-        if not folder_for(places.labels).exists():
-            raise
-        complain(
-            f"interrupted in {progress}; what is done is kept in "
-            f"{printable(folder_for(places.labels))}. To go on, run the same command with --resume"
-            f"{' in place of --overwrite' * choices.overwrite}."
-        )
-        return 128 + stop.number
-    except Exception as error:
-        message = _in_words(error)
-        if not progress.stage:
-            raise RefusedError(message) from error
-        complain(f"{printable(path)}: {message}")
-        return 1
-    finally:
-        aside.settle()
-    say(describe(record))
-    for note in record.notes:
-        say(f"  note      {note}")
+    if not (resume or overwrite):
+        refuse_losses(places)
+    progress = BlockProgress()
+    with setting_aside(places.labels, wanted=overwrite):
+        try:
+            record = _label(path, places, options, how, axes, progress)
+        except Interrupted as stop:
+            begun = folder_for(places.labels)
+            if not begun.exists():
+                raise
+            complain(
+                f"interrupted in {progress}; what is done is kept in {printable(begun)}. To go on, "
+                f"run the same command with --resume{' in place of --overwrite' * overwrite}."
+            )
+            return 128 + stop.number
+        except Exception as error:
+            message = _in_words(error)
+            if not progress.stage:
+                raise RefusedError(message) from error
+            complain(f"{printable(path)}: {message}")
+            return 1
     if not places.table.exists():
         places = places._replace(table=places.table.with_suffix(".parquet"))
-    for kind, place in places._asdict().items():
-        say(f"  {kind:9} {printable(place)}")
+    say_results(describe(record), record.notes, places._asdict())
     return 0
+
+
+def _check_scheduler(where: str) -> None:
+    if where not in ("threads", "processes") and "://" not in where:
+        message = (
+            "--scheduler must be threads, processes, or an address such as tcp://host:8786; got "
+            f"{where!r}. Leave it out if unsure."
+        )
+        raise RefusedError(message)
 
 
 def _in_words(error: Exception) -> str:
@@ -383,7 +337,7 @@ def _label(
     path: Path,
     places: Places,
     options: Options,
-    choices: Choices,
+    how: dict[str, Any],
     axes: Axes,
     progress: BlockProgress,
 ) -> Record:
@@ -398,31 +352,24 @@ def _label(
             path,
             **{name: options.segment[name] for name in TAKEN},
             **axes.arguments,
-            chunks=choices.chunks,
-            shards=choices.shards,
-            numbering=choices.numbering,
+            **{name: how[name] for name in how if name != "chunked"},
             out=places.labels,
-            scheduler=choices.scheduler,
-            workers=choices.workers,
-            resume=choices.resume,
             progress=progress,
         )
     units = column_units(found.table.columns, len(found.spacing), axes.unit)
-    parts, told = places.labels / PARTS, axes.notes
+    parts, notes = places.labels / PARTS, axes.notes
     if parts.is_dir():  # a table of more than a million rows
         places = places._replace(table=places.table.with_suffix(".parquet"))
         if places.table != parts:
             shutil.copytree(parts, places.table)
         rows = f"The table has {found.num:,} rows: it is a folder of Parquet files, in their order."
-        told = (*told, rows)
+        notes = (*notes, rows)
     else:
         write_table(places.table, found.table, units=units if options.unit_row else None)
-    for_users = [one for one in caught if one.category in (UserWarning, RuntimeWarning)]
-    said = [name_options(one_line(one.message)) for one in for_users]
     record = _record(path, places, found, axes, units)
     record = replace(
         record,
-        notes=tuple(dict.fromkeys((*told, *said))),
+        notes=tuple(dict.fromkeys((*notes, *told(caught)))),
         seconds=perf_counter() - started,
         fingerprint=made_with.fingerprint,
     )
@@ -443,8 +390,8 @@ def _record(
         **describe_objects(found),
         shape=axes.shape,
         axes=axes.names,
-        spacing=axes.spacing,
-        unit=axes.unit if axes.spacing else "",
+        spacing=axes.known.measured if axes.known else {},
+        unit=axes.unit if axes.known and axes.known.measured else "",
         statistics=summarize(found.table),
         outputs={"labels": {"file": printable(places.labels.name), "sha256": ""}, "table": table},
     )
@@ -504,10 +451,8 @@ def _is_among_labels(out: Path) -> bool:
         return False
 
 
-def refuse_losses(places: Places, *, resume: bool, overwrite: bool) -> None:
-    """Raise RefusedError if a complete or unfinished result would be lost without --overwrite."""
-    if resume or overwrite:
-        return
+def refuse_losses(places: Places) -> None:
+    """Raise RefusedError if a complete or unfinished result would be lost."""
     every = (*places, places.table.with_suffix(".parquet"))
     present = next((path for path in every if os.path.lexists(path)), None)
     if present is not None:
@@ -525,24 +470,18 @@ def refuse_losses(places: Places, *, resume: bool, overwrite: bool) -> None:
         raise RefusedError(message)
 
 
-class Aside:
-    """Earlier labels (a Zarr), kept until new ones are complete or the run is refused."""
-
-    def __init__(self, labels: Path) -> None:
-        self._labels, self._kept = labels, labels.with_name(f".{labels.name}.replaced")
-
-    def put(self) -> None:
-        """Rename earlier labels."""
-        if is_zarr(self._labels):
-            if self._kept.exists():
-                shutil.rmtree(self._kept)
-            os.replace(self._labels, self._kept)  # noqa: PTH105 - atomic
-
-    def settle(self) -> None:
-        """Remove them if there are new labels; restore them if no new ones were begun."""
-        if not self._kept.exists():
-            return
-        if self._labels.exists():
-            shutil.rmtree(self._kept, ignore_errors=True)
-        elif not folder_for(self._labels).exists():
-            os.replace(self._kept, self._labels)  # noqa: PTH105
+@contextmanager
+def setting_aside(labels: Path, *, wanted: bool) -> Iterator[None]:
+    """Keep earlier labels (a Zarr) until new ones are complete; restore them if none were begun."""
+    kept = labels.with_name(f".{labels.name}.replaced")
+    if wanted and is_zarr(labels):
+        if kept.exists():
+            shutil.rmtree(kept)
+        os.replace(labels, kept)  # noqa: PTH105 - atomic
+    try:
+        yield
+    finally:
+        if kept.exists() and labels.exists():
+            shutil.rmtree(kept, ignore_errors=True)
+        elif kept.exists() and not folder_for(labels).exists():
+            os.replace(kept, labels)  # noqa: PTH105

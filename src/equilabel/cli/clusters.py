@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import os
 import secrets
-import socket
-import subprocess
-import sys
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from multiprocessing.connection import Connection
+from multiprocessing import current_process
 from pathlib import Path
-from threading import Lock, Thread, Timer
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from threading import local
+from typing import TYPE_CHECKING
 
 from equilabel.storage import memory
 
-from .errors import explain
 from .inputs import printable
 from .options import RefusedError
 from .records import Provenance, Record, differences, provenance
-from .workers import BROKEN, News, Worker, is_to_be_repeated, serve, tried_twice
+from .streams import explain
+from .workers import News, Worker, is_to_be_repeated, tried_twice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
@@ -35,7 +31,6 @@ if TYPE_CHECKING:
 POLL = 0.2  # seconds between checks of the time limit and of the end of the run
 IDLE = 60.0  # seconds after which a process without a job ends
 MARK = "mark"  # file in the folder of a run: proves that machines see the same folder
-CHILD = "from equilabel.cli.clusters import main; main()"
 
 
 class GoneError(Exception):
@@ -62,72 +57,9 @@ class Assignment:
             return False
 
 
-class _Process:
-    """A child process with the interface of `multiprocessing.Process`."""
-
-    def __init__(self, child: subprocess.Popen[bytes]) -> None:
-        self._child = child
-        self.kill = child.kill
-
-    @property
-    def exitcode(self) -> int | None:
-        """Exit code; minus the number of the signal that killed it."""
-        return self._child.poll()
-
-    def is_alive(self) -> bool:
-        """Return whether the process is still running."""
-        return self._child.poll() is None
-
-    def join(self) -> None:
-        """Wait for the end of the process."""
-        self._child.wait()
-        if self._child.stdin is not None:
-            self._child.stdin.close()
-
-
-class DetachedWorker(Worker):
-    """A process with one thread that a Dask worker, itself a daemon, can start."""
-
-    def __init__(self, assignment: Assignment) -> None:
-        self.job, self.following, self.ready = None, None, False
-        self.since, self.late = monotonic(), 0.0
-        self.fingerprint = assignment.provenance.fingerprint
-        ours, theirs = socket.socketpair()
-        with theirs:
-            child = subprocess.Popen(
-                [sys.executable, "-c", CHILD, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.PIPE,  # the child ends when this is closed: with the parent
-                stdout=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        self.process: Any = _Process(child)
-        self.connection = Connection(ours.detach())
-        self.connection.send(assignment)
-
-
-def main() -> None:
-    """Run the child process."""
-    connection = Connection(int(sys.argv[1]))
-    assignment: Assignment = connection.recv()
-    Thread(target=_follow, daemon=True).start()
-    os.chdir(assignment.folder)
-    options = assignment.options
-    if options.memory_limit is None:
-        options = replace(options, memory_limit=memory.free() * 9 // 10 // assignment.threads)
-    serve(connection, options, assignment.provenance, 1)
-
-
-def _follow() -> None:
-    """Exit when the parent process has ended."""
-    os.read(0, 1)
-    os._exit(BROKEN)
-
-
 # ------------------------------------------------------------------- in a worker of Dask
 
-_idle: dict[str, list[DetachedWorker]] = {}  # by `Assignment.mark`
-_turn = Lock()
+_mine = local()  # the idle process `worker` of this thread, and `mark`, that of its run
 
 
 def examine(assignment: Assignment, image: Path) -> str:
@@ -160,7 +92,7 @@ def label_there(job: Job, assignment: Assignment) -> tuple[Path, Record | str]:
         message = f"a run must have its folder; got none at {str(assignment.place)!r}."
         raise GoneError(message)
     job = replace(job, place=assignment.place / f"{job.number}-{secrets.token_hex(4)}")
-    worker, kept = _take(assignment), False
+    worker, _mine.worker = _worker_for(assignment), None
     try:
         if not worker.ready:
             answer = _listen(worker, assignment, None)
@@ -169,20 +101,32 @@ def label_there(job: Job, assignment: Assignment) -> tuple[Path, Record | str]:
             worker.ready = True
         worker.give(job)
         answer = _listen(worker, assignment, assignment.limit)
-        if isinstance(answer, Record):
-            kept = worker.alive()
-            if kept:
-                _put_back(worker, assignment)
-            return job.place, answer
-        return job.place, worker.failure(job)
+        if not isinstance(answer, Record):
+            return job.place, worker.failure(job)
+        if worker.alive():
+            _mine.worker, _mine.mark = worker, assignment.mark
+        return job.place, answer
     finally:
-        if not kept:
+        if _mine.worker is None:
             worker.end()
 
 
-def _listen(
-    worker: DetachedWorker, assignment: Assignment, limit: float | None
-) -> Record | str | None:
+def _worker_for(assignment: Assignment) -> Worker:
+    """Return the process of this thread; start one if it has none of this run."""
+    worker: Worker | None = getattr(_mine, "worker", None)
+    if worker is not None:
+        if worker.alive() and _mine.mark == assignment.mark:
+            return worker
+        worker.end()
+    options = assignment.options
+    if options.memory_limit is None:
+        options = replace(options, memory_limit=memory.free() * 9 // 10 // assignment.threads)
+    # A worker of Dask is a daemon of its nanny; Python lets no daemon have processes of its own.
+    vars(current_process())["_config"]["daemon"] = False
+    return Worker(options, assignment.provenance, 1, assignment.folder, IDLE)
+
+
+def _listen(worker: Worker, assignment: Assignment, limit: float | None) -> Record | str | None:
     """Return the next answer of a process; None if it died."""
     while True:
         if worker.connection.poll(POLL):
@@ -195,46 +139,6 @@ def _listen(
                 f"a run must not end before its images; got none at {str(assignment.place)!r}."
             )
             raise GoneError(message)
-
-
-def _take(assignment: Assignment) -> DetachedWorker:
-    """Return an idle process, or a new one."""
-    with _turn:
-        idle = _idle.get(assignment.mark)
-        while idle:
-            worker = idle.pop()
-            if worker.alive():
-                return worker
-            worker.end()
-    return DetachedWorker(assignment)
-
-
-def _put_back(worker: DetachedWorker, assignment: Assignment) -> None:
-    """Keep a process for the next task, for `IDLE` seconds at most."""
-    with _turn:
-        worker.since = since = monotonic()
-        _idle.setdefault(assignment.mark, []).append(worker)
-    timer = Timer(IDLE, _end_idle, (worker, assignment, since))
-    timer.daemon = True
-    timer.start()
-
-
-def _end_idle(worker: DetachedWorker, assignment: Assignment, since: float) -> None:
-    """End a process that has been idle since the time `since`."""
-    with _turn:
-        idle = _idle.get(assignment.mark, [])
-        if worker not in idle or worker.since != since:
-            return
-        idle.remove(worker)
-    worker.end()
-
-
-def release(assignment: Assignment) -> None:
-    """End all idle processes of a run."""
-    with _turn:
-        idle = _idle.pop(assignment.mark, [])
-    for worker in idle:
-        worker.end()
 
 
 def check_scheduler(address: str | None, *, jobs: int) -> None:
@@ -304,7 +208,6 @@ def label_on_cluster(
                 yield job, record
         for job, record in _attempt(cluster, again, assignment, stop, None, tell, most=1):
             yield job, tried_twice(job, record)
-        cluster.everywhere(release, assignment)
     except LostSchedulerError as error:
         message = (
             f"--scheduler must stay reachable until all is done; got none at {address!r} any more. "
@@ -357,7 +260,8 @@ def _attempt(
     tasks = ((job, assignment) for job in jobs)
     for (job, _), answer in cluster.outcomes(label_there, tasks, stop, most):
         if isinstance(answer, BaseException):
-            yield job, _failed(job, assignment, answer)
+            made_with = assignment.provenance.fingerprint
+            yield job, job.failure(made_with, explain(answer), type(answer).__name__)
             continue
         place, record = answer
         if isinstance(record, str):
@@ -367,15 +271,3 @@ def _attempt(
             begin()
             begin = None
         yield replace(job, place=place), record
-
-
-def _failed(job: Job, assignment: Assignment, error: Any) -> Record:
-    """Return the record of an image whose Dask task failed (not its process)."""
-    return Record(
-        printable(job.path),
-        printable(job.name),
-        "failed",
-        error=explain(error),
-        fingerprint=assignment.provenance.fingerprint,
-        attempts=(*job.attempts, type(error).__name__),
-    )

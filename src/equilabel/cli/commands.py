@@ -1,14 +1,28 @@
-"""The commands `equilabel batch`, `segment`, `measure`, `relate` and `devices`."""
+"""The commands `equilabel batch`, `segment`, `measure`, `relate` and `devices`, and the program."""
 
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from traceback import extract_tb
 from typing import Annotated, Any
 
 import typer
 
 from . import parsing as given
-from .chunked import Choices
-from .options import ChunkOptions, RunOptions
-from .parsing import is_typed, read, read_options, refuse_missing, takes_options
+from .inputs import quoted
+from .options import ChunkOptions, RefusedError, RunOptions
+from .parsing import complete, is_typed, read, read_options, refuse_missing, takes_options
+from .streams import (
+    Interrupted,
+    complain,
+    explain,
+    name_options,
+    one_line,
+    open_standard,
+    raising,
+    silence,
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -105,13 +119,9 @@ def batch(
 
     if from_ is None and not inputs:
         refuse_missing("INPUT...", context)
-    earlier = None
-    if from_ is not None:
-        from .records import repeated
-
-        earlier = repeated(from_, {**options, "inputs": inputs}, _typed(context, options))
-    chosen = read_options(options) if earlier is None else earlier.options
-    return run(inputs or [], out, chosen, earlier=earlier, **read(RunOptions, options))
+    chosen, earlier = _chosen(context, from_, {**options, "inputs": inputs})
+    how = RunOptions(**read(RunOptions, options))
+    return run(inputs or [], out, chosen, how, earlier=earlier)
 
 
 @app.command("label", hidden=True)  # its former name
@@ -154,19 +164,12 @@ def segment(
     Exit codes: 0, the image was labeled; 1, it failed; 2, the command was refused; 130,
     interrupted by Ctrl-C.
     """
-    from .single import run
+    from .one import run
 
-    typed = _typed(context, options)
-    own = read(ChunkOptions, options)
-    chunked = own.pop("chunked")
-    choices = Choices(**own, overwrite=options["overwrite"], typed=typed)
-    earlier = None
-    if from_ is not None:
-        from .records import repeated
-
-        earlier = repeated(from_, {**options, "inputs": [image]}, typed)
-    chosen = read_options(options) if earlier is None else earlier.options
-    return run(image, out, chosen, choices, chunked=chunked, notes=earlier.notes if earlier else ())
+    how = read(ChunkOptions, options)
+    chosen, earlier = _chosen(context, from_, {**options, "inputs": [image]})
+    values = {"typed": _typed(context, options), "overwrite": options["overwrite"]}
+    return run(image, out, chosen, how, **values, notes=earlier.notes if earlier else ())
 
 
 @app.command()
@@ -208,14 +211,18 @@ def measure(
 
     if from_ is None and not labels:
         refuse_missing("LABELS...", context)
-    others = read(RunOptions, options)
-    chosen = {**options, "overlay": options["overlay"] and image is not None, "command": "measure"}
-    if from_ is None:
-        return run(labels or [], out, read_options(chosen), image=image, **others)
-    from .records import measured_again
-
-    earlier = measured_again(from_, {**chosen, "inputs": labels}, image, _typed(context, options))
-    return run(labels or [], out, earlier.options, image=image, earlier=earlier, **others)
+    if from_ is not None and image is not None and not labels:
+        message = (
+            f"--image needs LABELS beside --from; got {quoted(image)} alone. Pass LABELS, or leave "
+            "--image out to measure in the images of that run."
+        )
+        raise RefusedError(message)
+    values = {**options, "overlay": options["overlay"] and image is not None, "inputs": labels}
+    chosen, earlier = _chosen(context, from_, {**values, "command": "measure"})
+    if labels and image is None:
+        chosen = replace(chosen, overlay=False)
+    how = RunOptions(**read(RunOptions, options))
+    return run(labels or [], out, chosen, how, image=image, earlier=earlier)
 
 
 @app.command("relate")
@@ -257,6 +264,16 @@ def relate(
     return run(labels, to, out, read_options(options), overwrite=overwrite)
 
 
+def _chosen(context: typer.Context, from_: Path | None, values: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the options of a run, and the earlier run that --from names, if it does."""
+    if from_ is None:
+        return read_options(values), None
+    from .records import repeated
+
+    earlier = repeated(from_, values, _typed(context, values))
+    return earlier.options, earlier
+
+
 def _typed(context: typer.Context, options: dict[str, Any]) -> list[str]:
     """List the options that the user typed."""
     return [name for name in options if is_typed(context, name)]
@@ -269,8 +286,6 @@ def devices() -> None:
 
     import equilabel
 
-    from .errors import name_options
-
     for report in equilabel.devices():
         verdict = "can be used" if report.available else "cannot be used"
         typer.echo(f"{report.name:8}{verdict:16}{report.description}")
@@ -279,3 +294,59 @@ def devices() -> None:
             typer.echo(
                 fill(name_options(text), 88, initial_indent=indent, subsequent_indent=indent)
             )
+
+
+# ---- The program: runs a command, prints errors in one line, returns the exit code
+
+UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]  # click's, not exported
+INTERRUPTED = 130  # 128 + the number of SIGINT
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line, and return its exit code.
+
+    `arguments` are the words after the name of the program, by default those of the process. The
+    exit code is 0 if all went well, 1 if an image failed, 2 if the call was refused before anything
+    was written, and 128 plus the number of the signal if the run was interrupted (130 for Ctrl-C,
+    143 for SIGTERM, 129 if the terminal was closed).
+    """
+    open_standard()
+    words = complete(sys.argv[1:] if arguments is None else arguments)
+    try:
+        with raising():
+            code = app(words or ["--help"], prog_name="equilabel", standalone_mode=False)
+            sys.stdout.flush()
+    except RefusedError as error:
+        return _refuse(str(error))
+    except UsageError as error:
+        command = error.ctx.command_path if error.ctx else "equilabel"
+        return _refuse(f"{error.format_message().rstrip('.')}. See `{command} --help`.")
+    except Interrupted as error:
+        complain("interrupted; nothing was written.")
+        return 128 + error.number
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except SystemExit:  # raised by typer if the reader of a pipe has gone
+        return 1
+    except OSError as error:
+        return _fail(error)
+    except Exception as error:
+        place = extract_tb(error.__traceback__)[-1]
+        complain(f"{explain(error)} ({Path(place.filename).name}, line {place.lineno})")
+        return 1
+    return code or 0
+
+
+def _refuse(message: str) -> int:
+    complain(one_line(message))
+    return 2
+
+
+def _fail(error: OSError) -> int:
+    """Print an error of the system, most likely from writing to standard output."""
+    silence("stdout")
+    if error.filename is None and not isinstance(error, BrokenPipeError):
+        complain(f"standard output must take text; got {error.strerror!r}.")
+    elif error.filename is not None:
+        complain(explain(error))
+    return 1

@@ -18,8 +18,7 @@ import secrets
 import shutil
 import stat
 import sys
-from contextlib import contextmanager, suppress
-from functools import cache
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from threading import Lock
@@ -39,21 +38,20 @@ from equilabel.storage.ome_zarr import is_zarr
 from .inputs import ZARR, printable, quoted
 from .options import LABELS, RefusedError
 from .records import (
-    FORMAT,
     OF_RUN,
     RUN,
     STATE,
     Provenance,
     differences,
     measured,
-    read_json,
     read_record,
+    read_run,
     record_name,
     record_path,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from .inputs import Input
     from .options import Options
@@ -75,21 +73,20 @@ def claimed(out: Path) -> Iterator[Path]:
     """
     unfinished = out / UNFINISHED
     new = [folder for folder in (out, *out.parents) if not os.path.lexists(folder)]
-    try:
-        claim = _claim(unfinished)
-        try:
-            place = unfinished / secrets.token_hex(4)
-            place.mkdir()
-            try:
-                yield place
-            finally:
-                shutil.rmtree(place, ignore_errors=True)
-        finally:
-            _release(claim, unfinished / CLAIM)
-    finally:
-        for folder in (unfinished, *new):
-            with suppress(OSError):  # usually not empty
-                folder.rmdir()
+    with ExitStack() as ending:
+        ending.callback(remove_empty, unfinished, *new)
+        ending.callback(_release, _claim(unfinished), unfinished / CLAIM)
+        place = unfinished / secrets.token_hex(4)
+        place.mkdir()
+        ending.callback(shutil.rmtree, place, ignore_errors=True)
+        yield place
+
+
+def remove_empty(*folders: Path) -> None:
+    """Remove folders that are empty, one inside the next."""
+    for folder in folders:
+        with suppress(OSError):  # usually not empty
+            folder.rmdir()
 
 
 def _claim(unfinished: Path) -> int:
@@ -150,84 +147,57 @@ def refuse_losses(
     """
     images = [item for item in inputs if not item.complaint]
     files = [path for item in images for path in (item.path, item.image) if path is not None]
-    root, real = os.path.realpath(out), cache(os.path.realpath)
-    sources = {_real(os.path.split(path), real) for path in files}
-    zarr = next((path for path in files if is_zarr(path) and _is_within(root, path)), None)
-    if zarr is not None:
+    sources, root = {_identity(path): path for path in files}, Path(os.path.realpath(out))
+    zarr = next(filter(None, (sources.get(_identity(one)) for one in (root, *root.parents))), None)
+    if zarr is not None and is_zarr(zarr):
         message = (
             f"--out must not be in an input; got {quoted(out)}, in {quoted(zarr)}. Choose another "
             "folder."
         )
         raise RefusedError(message)
-    present: list[Path] = []
-    names = [f"{item.name}{ending}" for item in images for ending in options.all_endings()]
-    for name in (*names, *OF_RUN):
-        parts = os.path.split(f"{out}{os.sep}{name}")  # many: pathlib is slow
-        target = f"{real(parts[0]).rstrip(os.sep)}{os.sep}{parts[1]}"
-        if not target.startswith(f"{root.rstrip(os.sep)}{os.sep}"):
+    folders = {Path(os.path.realpath(path)).parent for path in files}
+    taken = {*sources, *(_identity(one) for each in folders for one in (each, *each.parents))}
+    for below in {os.path.dirname(item.name) for item in images}:  # noqa: PTH120 - quick
+        if not Path(os.path.realpath(out / below)).is_relative_to(root):
             message = (
-                f"results must stay inside {quoted(out)}; got {quoted(out / name)}, a link to "
-                f"{quoted(target)}. Remove the link, or choose another folder."
+                f"results must stay inside {quoted(out)}; got {quoted(out / below)}, a link to "
+                f"{quoted(os.path.realpath(out / below))}. Remove it, or choose another folder."
             )
             raise RefusedError(message)
-        if not os.path.lexists(target):
-            continue
-        path = out / name
-        if sources & {target, _real(parts, real)} or _is_around(path, sources):
+    names = [f"{item.name}{ending}" for item in images for ending in options.all_endings()]
+    present = [out / name for name in (*names, *OF_RUN) if os.path.lexists(f"{out}{os.sep}{name}")]
+    for path in present:
+        if _identity(path) in taken:
             message = (
                 f"results must not replace an input; got {quoted(path)}, which is both. "
                 "Choose another folder."
             )
             raise RefusedError(message)
-        present.append(path)
-    if not replace:
-        refuse_present(present, "--resume to continue that run, --overwrite to replace its results")
-    _refuse_obstacles(out)
+    if present and not replace:
+        more = f" and {len(present) - 1} more" if len(present) > 1 else ""
+        message = (
+            f"--out must hold no earlier results; got {quoted(present[0])}{more}. Pass --resume to "
+            "continue that run, --overwrite to replace its results, or choose another folder."
+        )
+        raise RefusedError(message)
     of_run = [out / name for name in OF_RUN]
+    for path, folder in (*((path, False) for path in of_run), (out / STATE, True)):
+        if os.path.lexists(path) and folder != is_folder(path):
+            message = (
+                f"--out must hold {'a folder' if folder else 'a file'} of the name {path.name!r}; "
+                f"got something else at {quoted(path)}. Remove it, or choose another folder."
+            )
+            raise RefusedError(message)
     return [path for path in present if path not in of_run]
 
 
-def refuse_present(present: Sequence[Path], remedy: str = "--overwrite to replace them") -> None:
-    """Raise RefusedError if there are earlier results."""
-    if present:
-        more = f" and {len(present) - 1} more" if len(present) > 1 else ""
-        message = (
-            f"--out must hold no earlier results; got {quoted(present[0])}{more}. Pass {remedy}, "
-            "or choose another folder."
-        )
-        raise RefusedError(message)
-
-
-def _real(parts: tuple[str, str], real: Callable[[str], str]) -> str:
-    """Return `os.path.realpath` of a folder and a name in it; `real` remembers that of folders."""
-    path = os.path.join(*parts)  # noqa: PTH118
-    if parts[1] in ("", ".", "..") or os.path.islink(path):  # noqa: PTH114
-        return os.path.realpath(path)
-    return os.path.join(real(parts[0]), parts[1])  # noqa: PTH118
-
-
-def _is_within(root: str, folder: Path) -> bool:
-    return Path(root).is_relative_to(os.path.realpath(folder))
-
-
-def _is_around(path: Path, sources: Collection[str]) -> bool:
-    """Return whether a path is a folder that contains one of the sources."""
-    return path.is_dir() and any(_is_within(source, path) for source in sources)
-
-
-def _refuse_obstacles(out: Path) -> None:
-    """Raise RefusedError if something else has the name of a file or folder of the run."""
-    files = ((out / name, False) for name in OF_RUN)
-    for path, folder in (*files, (out / STATE, True)):
-        if not os.path.lexists(path):
-            continue
-        if folder != is_folder(path):
-            kind = "a folder" if folder else "a file"
-            message = (
-                f"--out must hold {kind} of the name {path.name!r}; got something else at "
-                f"{quoted(path)}. Remove it, or choose another folder."
-            )
-            raise RefusedError(message)
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file or a folder from all others, by whatever path; None if not there."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - quick
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
 
 
 def settle(
@@ -262,10 +232,10 @@ def settle(
         if (earlier := out / f"{name}{ending}") not in own:
             put_away(earlier, place)
     folder = (out / name).parent
-    _make(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     for final in finals:
         give_name(place / final.name, final)
-    _make(record.parent)
+    record.parent.mkdir(exist_ok=True)
     (place / RECORD).replace(record)
     shutil.rmtree(place, ignore_errors=True)
     return folder, record.parent
@@ -308,37 +278,24 @@ class Flushes:
     """
 
     def __init__(self) -> None:
-        self._folders: dict[Path, None] = {}
-        self._since = monotonic()
-        self._turn = Lock()
+        self._folders: set[Path] = set()
+        self._since, self._turn = monotonic(), Lock()
 
     def add(self, *folders: Path) -> None:
         """Add folders with new names, and flush all if a second has passed."""
         with self._turn:
-            self._folders.update(dict.fromkeys(folders))
+            self._folders.update(folders)
             late = monotonic() - self._since > SECOND
-            if late:
-                self._since = monotonic()
+            self._since = monotonic() if late else self._since
         if late:
             self.flush()
 
     def flush(self) -> None:
         """Flush all folders with new names; folders of results before those of records."""
         with self._turn:
-            folders = sorted(self._folders, key=lambda one: one.name == STATE)
-            self._folders.clear()
-        for folder in folders:
+            folders, self._folders = self._folders, set()
+        for folder in sorted(folders, key=lambda one: one.name == STATE):
             flush_folder(folder)
-
-
-def _make(folder: Path) -> None:
-    """Create a folder and its parents, without recursion because there may be very many."""
-    missing = []
-    while not folder.is_dir():
-        missing.append(folder)
-        folder = folder.parent
-    for each in reversed(missing):
-        each.mkdir(exist_ok=True)
 
 
 # ---- What is resumed
@@ -351,39 +308,16 @@ SMALL = 2**20  # bytes of a file that is compared within milliseconds
 
 def refuse_difference(out: Path, now: Provenance) -> None:
     """Raise RefusedError if the results of two different runs would be mixed."""
-    found = differences(now, read_run(out / RUN))
+    path = out / RUN
+    remedy = "Pass --overwrite to compute all results again, or choose another folder."
+    found = differences(now, read_run(path, "--resume", remedy))
     if found:
         message = (
-            f"--resume needs the options and versions of the run that wrote {quoted(out / RUN)}; "
+            f"--resume needs the options and versions of the run that wrote {quoted(path)}; "
             f"got {'; '.join(found)}. Use those, pass --overwrite to compute all results again, "
             "or choose another folder."
         )
         raise RefusedError(message)
-
-
-def read_run(path: Path) -> Provenance:
-    """Read the parameters and versions of an earlier run.
-
-    Raises RefusedError if the file was not written by `write_run`.
-    """
-    needs = f"--resume needs the {RUN} of the earlier run; got {quoted(path)}, which"
-    remedy = "Pass --overwrite to compute all results again, or choose another folder."
-    try:
-        content = read_json(path)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        message = f"{needs} cannot be read: {why}. {remedy}"
-        raise RefusedError(message) from error
-    for name, kind in (("format", int), ("parameters", dict), ("versions", dict)):
-        value = content.get(name) if isinstance(content, dict) else None
-        if type(value) is not kind or (kind is int and value != FORMAT):
-            got = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}..."
-            message = (
-                f"{needs} this version of equilabel did not write: {name!r} is {got}. {remedy}"
-            )
-            raise RefusedError(message)
-    versions = {name: value for name, value in content["versions"].items() if name != "python"}
-    return Provenance(content["parameters"], versions)
 
 
 def count_others(out: Path, names: Collection[str]) -> int:
@@ -406,10 +340,7 @@ def count_others(out: Path, names: Collection[str]) -> int:
 def find_kept(
     out: Path, name: str, options: Options, fingerprint: str, checksum: str
 ) -> Record | None:
-    """Return the record of an image that is kept; None if it is to be labeled anew.
-
-    `checksum` is that of the image; for the rest see `find_earlier`.
-    """
+    """Return the record of an image that is kept; None if it is to be labeled anew."""
     record = find_earlier(out, name, options, fingerprint)
     return record if record is not None and record.sha256 == checksum else None
 
@@ -417,10 +348,7 @@ def find_kept(
 def find_kept_at_once(
     files: Sequence[Path], out: Path, name: str, options: Options, fingerprint: str
 ) -> Record | None:
-    """Like `find_kept`, but None, too, if a file is so large that a process should compare it.
-
-    `files` are the image, and the one to measure in.
-    """
+    """Like `find_kept`, but None, too, if a file is so large that a process should compare it."""
     results = (Path(f"{out}/{name}{ending}") for ending in options.endings().values())
     try:
         if all(map(_is_small, (*files, *results))):

@@ -8,8 +8,9 @@ import stat
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import filterfalse
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from equilabel.storage.files import refuse_url
 from equilabel.storage.images import SUFFIXES, TIFF
@@ -56,10 +57,7 @@ def quoted(path: Path | str) -> str:
 
 
 def expanded(word: Path | str, name: str = "INPUT") -> Path:
-    """Replace ``~`` by the home folder; an unknown user stays as it is.
-
-    Raises RefusedError for a URL; `name` is the option or argument in its message.
-    """
+    """Replace ``~`` by the home folder; an unknown user stays as it is."""
     try:
         refuse_url(name, word)
     except ValueError as error:
@@ -90,30 +88,29 @@ class Input:
 
 
 def find(
-    words: Sequence[str], out: Path, *, recursive: bool, labels: bool = False
+    words: Sequence[str], out: Path, *, recursive: bool, labels: bool = False, slices: bool = False
 ) -> tuple[list[Input], list[str]]:
     """Find images from names of files, folders and patterns; return them and the skipped files.
 
-    Each file is returned once, in the order of `words`, then of names. With `recursive`, folders
-    stand for all images below them, and results keep the subfolders; `out` is not searched. With
-    `labels`, label images are searched for and not left out. The second list has a line for each
-    file that is left out: results of earlier runs (``*_labels.*`` and ``*_overlay.png`` with a
-    table beside them), files with such names that were not typed exactly (a shell expands
-    patterns), and a line about all files that are not images. Raises RefusedError if there is no
-    image.
+    Each file is returned once, in the order of `words`, then of names. `labels` says that label
+    images are searched for, `slices` that each folder of images is one. The second list has a line
+    for each file that is left out (see `reason`), and one about all that are not images. Raises
+    RefusedError if there is no image, or results would lie among slices.
     """
     inputs: dict[str, Input] = {}
     skipped: dict[str, tuple[Path, str]] = {}
     unread: dict[str, Path] = {}
     for word in words:
-        for item in _behind(word, out, recursive):
+        for item in _behind(word, _Search(out, recursive, slices)):
             where = os.path.abspath(item.path)  # noqa: PTH100 - links stay
             if item.unread:
                 unread[where] = item.path
                 continue
             named = item.path == expanded(word)
-            why = "" if item.complaint else reason(item.path, named=named, labels=labels)
-            if why:
+            if slices:
+                refuse_among(item.path, out)
+                inputs.setdefault(where, item)
+            elif not item.complaint and (why := reason(item.path, named=named, labels=labels)):
                 skipped.setdefault(where, (item.path, why))
             else:
                 inputs.setdefault(where, item)
@@ -125,116 +122,131 @@ def find(
             message = f"INPUT must be images; got {quoted(path)}, {why}"
         raise RefusedError(message)
     lines = [f"{printable(path)}: left out, {why}" for path, why in left_out]
-    return named_apart(list(inputs.values())), [*lines, *tell_unread(unread.values())]
+    found = list(inputs.values())
+    return found if slices else named_apart(found), [*lines, *tell_unread(unread.values())]
 
 
-def _behind(word: str, out: Path, recursive: bool) -> Iterator[Input]:
+class _Search(NamedTuple):
+    """How images are searched for."""
+
+    out: Path  # is not searched
+    recursive: bool
+    slices: bool  # whether each folder of images is one
+
+    @property
+    def wanted(self) -> str:
+        """What is searched for, in words."""
+        endings = ", ".join(SUFFIXES)
+        return f"slices ({endings})" if self.slices else f"images ({endings}, OME-Zarr)"
+
+
+def _behind(word: str, search: _Search) -> Iterator[Input]:
+    """Yield what a word of the command line stands for."""
     if not word.strip():
         message = f"INPUT must be a file, a folder or a pattern; got {word!r}."
         raise RefusedError(message)
     path = expanded(word)
     kind = kind_of(path)
-    if kind == FOLDER and is_zarr(path):
-        yield Input(path, stem(path))
-    elif kind == FOLDER:
-        yield from _inside(path, out, recursive)
-    elif kind != NOTHING:
-        yield _image(path, stem(path), kind)
+    if kind != NOTHING:
+        yield from _at(path, kind, search)
     elif glob.has_magic(word):
-        yield from _matching(path, out, recursive)
+        yield from _matching(path, search)
     else:
-        message = f"INPUT must exist; got {quoted(path)}. Check the path."
+        yield Input(path, complaint=f"INPUT must exist; got {quoted(path)}. Check the path.")
+
+
+def _at(path: Path, kind: str, search: _Search) -> Iterator[Input]:
+    """Yield the images at a path that exists, or why there are none."""
+    if kind == FOLDER and (search.slices or not is_zarr(path)):
+        yield from _inside(path, search)
+    elif kind not in (FILE, FOLDER):
+        message = f"INPUT must be a file or a folder; got {quoted(path)}, {kind}."
         yield Input(path, complaint=message)
+    elif search.slices:
+        message = f"INPUT must be a folder of slices with --slices; got {quoted(path)}, {kind}."
+        yield Input(path, complaint=f"{message} Pass the folder {quoted(path.parent)}.")
+    else:
+        yield Input(path, stem(path))
 
 
-def _matching(pattern: Path, out: Path, recursive: bool) -> Iterator[Input]:
+def _matching(pattern: Path, search: _Search) -> Iterator[Input]:
     nothing = True
     seen: set[tuple[str, str]] = set()  # "**" follows circular links
     for match in sorted(map(Path, glob.glob(str(pattern), recursive=True))):  # noqa: PTH207 - "**"
         real = os.path.realpath(match.parent), match.name
-        if real in seen:
+        kind = kind_of(match)
+        if real in seen or (search.slices and kind != FOLDER):
             continue
         seen.add(real)
-        kind = kind_of(match)
-        if kind == FOLDER and is_zarr(match):
-            items = [Input(match, stem(match))]
-        elif kind == FOLDER:
-            items = [item for item in _inside(match, out, recursive) if not item.complaint]
-        else:
-            items = [_found(match, stem(match), kind)]
-        nothing = nothing and all(item.unread for item in items)
-        yield from items
-    if nothing:
-        message = (
-            f"INPUT must match images ({', '.join(SUFFIXES)}, OME-Zarr); got {quoted(pattern)}."
-        )
-        yield Input(pattern, complaint=f"{message} Check the pattern.")
-
-
-def _inside(folder: Path, out: Path, recursive: bool) -> Iterator[Input]:
-    """Yield the images of a folder, or why there are none."""
-    nothing, others = True, []
-    for inside, found in walk(folder, out if recursive else None):
-        if is_zarr(inside):
-            nothing = False
-            yield Input(inside, (inside.parent / stem(inside)).relative_to(folder).as_posix())
+        if kind != FOLDER and not is_named_as_image(match):
+            yield Input(match, unread=True)
             continue
+        for item in _at(match, kind, search):
+            if not (item.complaint and kind == FOLDER):
+                nothing = nothing and item.unread
+                yield item
+    if nothing:
+        message = f"INPUT must match {search.wanted}; got {quoted(pattern)}. Check the pattern."
+        yield Input(pattern, complaint=message)
+
+
+def _inside(folder: Path, search: _Search) -> Iterator[Input]:
+    """Yield the images of a folder, or why there are none."""
+    nothing = True
+    others: list[Path] = []
+    for inside, found in walk(folder, search.out if search.recursive else None):
+        below = inside.relative_to(folder)
         if isinstance(found, OSError):
             nothing = False
             message = f"folder must be readable; got {quoted(inside)}: {found.strerror}."
             yield Input(inside, complaint=message)
             continue
-        for path in sorted(inside / name for name in found):
-            if path.name[0] == ".":
-                continue
-            item = _found(path, (path.parent / stem(path)).relative_to(folder).as_posix())
-            nothing = nothing and item.unread
-            others += [path] * item.unread
-            yield item
+        if is_zarr(inside) and not search.slices:
+            nothing = False
+            yield Input(inside, (below.parent / stem(inside)).as_posix())
+            continue
+        paths = [inside / name for name in sorted(found) if name[0] != "."]
+        images = list(filter(is_named_as_image, paths))
+        others += filterfalse(is_named_as_image, paths)
+        nothing = nothing and not images
+        if search.slices and images:
+            yield Input(inside, name_of(folder) if below == Path() else below.as_posix())
+            continue
+        for path in images:
+            for item in _at(path, kind_of(path), search):
+                name = "" if item.complaint else (below / stem(path)).as_posix()
+                yield replace(item, name=name)
+    yield from (Input(path, unread=True) for path in others)
     if nothing:
         got = f"{quoted(folder)} with {count_kinds(others)}" if others else quoted(folder)
-        remedy = "Pass another folder." if recursive else "Pass --recursive to search below it."
-        message = f"folder must hold images ({', '.join(SUFFIXES)}, OME-Zarr); got {got}. {remedy}"
+        remedy = "another folder" if search.recursive else "--recursive to search below it"
+        message = f"folder must hold {search.wanted}; got {got}. Pass {remedy}."
         yield Input(folder, complaint=message)
 
 
 def walk(folder: Path, out: Path | None) -> Iterator[tuple[Path, list[str] | OSError]]:
     """Yield a folder with its files, and each Zarr in it; with `out`, all folders below it.
 
-    `out` and the contents of Zarrs are left out. Unlike `os.walk`, this does not recurse, and
-    reports folders that cannot be opened. Links to folders are not followed, because they may be
-    circular.
+    `out`, hidden folders and the contents of Zarrs are left out; links to folders are not followed,
+    because they may be circular. A folder that cannot be opened is yielded with its error.
     """
-    waiting = [folder]
-    while waiting:
-        inside = waiting.pop()
-        below, files = [], []
+    closed: list[OSError] = []
+    for name, below, files in os.walk(folder, onerror=closed.append):
+        inside = Path(name)
         try:
-            os.stat(f"{inside}{os.sep}.")  # noqa: PTH116 - pathlib leaves the point out
-            with os.scandir(inside) as entries:
-                for entry in entries:
-                    if not _is_folder(entry):
-                        files.append(entry.name)
-                    elif not entry.is_symlink() and entry.name[0] != ".":
-                        below.append(entry.name)
-        except OSError as error:
-            yield inside, error
+            os.stat(f"{name}{os.sep}.")  # noqa: PTH116 - pathlib leaves the point out
+        except OSError as error:  # it can be listed, but not searched
+            closed.append(error)
+            below.clear()
             continue
         yield inside, files
-        if is_zarr(inside):
-            continue
-        paths = [inside / name for name in sorted(below, reverse=True)]
-        if out is not None:
-            waiting += [path for path in paths if not is_same(path, out)]
-        else:
-            waiting += filter(is_zarr, paths)
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
+        below[:] = sorted(
+            each
+            for each in ([] if is_zarr(inside) else below)
+            if each[0] != "."
+            and (is_zarr(inside / each) if out is None else not is_same(inside / each, out))
+        )
+    yield from ((Path(os.path.normpath(error.filename)), error) for error in closed)
 
 
 def is_same(path: Path, out: Path) -> bool:
@@ -243,14 +255,6 @@ def is_same(path: Path, out: Path) -> bool:
         return path.samefile(out)
     except OSError:
         return False
-
-
-def _image(path: Path, name: str, kind: str = "") -> Input:
-    """Return a file as input, or a complaint if opening it would fail or block."""
-    kind = kind or kind_of(path)
-    if kind == FILE:
-        return Input(path, name)
-    return Input(path, complaint=f"INPUT must be a file or a folder; got {quoted(path)}, {kind}.")
 
 
 def kind_of(path: Path) -> str:
@@ -268,11 +272,9 @@ def kind_of(path: Path) -> str:
     return FILE if stat.S_ISREG(mode) else "neither file nor folder"
 
 
-def _found(path: Path, name: str, kind: str = "") -> Input:
-    """Return a file that was found by a search: an image if its name has the ending of one."""
-    if path.suffix.lower() in SUFFIXES and path.name[0] != ".":
-        return _image(path, name, kind)
-    return Input(path, unread=True)
+def is_named_as_image(path: Path) -> bool:
+    """Return whether the name of a file has the ending of an image."""
+    return path.suffix.lower() in SUFFIXES and path.name[0] != "."
 
 
 def named_apart(inputs: list[Input]) -> list[Input]:
@@ -347,8 +349,7 @@ def find_pairs(
     """Find labels, each with its image; also return lines about files that are left out.
 
     `image` is a file for one file of labels, or a folder in which images are found by their names.
-    Labels without an image get a complaint. Raises RefusedError if there are no labels, or if
-    `image` does not exist or is one file for several labels.
+    Labels without an image get a complaint.
     """
     inputs, skipped = find(words, out, recursive=recursive, labels=True)
     if image is None:
@@ -438,8 +439,8 @@ def refuse_clashes(inputs: Sequence[Input], endings: Mapping[str, str]) -> None:
         if other is not item:
             message = (
                 f"inputs must have names of their own; got {quoted(other.path)} and "
-                f"{quoted(item.path)}, both for {quoted(item.name + ending)}. "
-                f"{_remedy(other.path, item.path)}"
+                f"{quoted(item.path)}, both for {quoted(item.name + ending)}. Rename one, or use "
+                "another --out for it; below one folder, --recursive keeps subfolders apart."
             )
             raise RefusedError(message)
 
@@ -456,72 +457,8 @@ def refuse_clashes(inputs: Sequence[Input], endings: Mapping[str, str]) -> None:
                 raise RefusedError(message)
 
 
-def _remedy(one: Path, other: Path) -> str:
-    """Describe how to keep the results of two files apart."""
-    folder = _common(one, other)
-    names = [_below(folder, path) for path in (one, other)]
-    whole_disk = folder.is_absolute() and folder == Path(folder.anchor)
-    if whole_disk or None in names or _key(str(names[0])) == _key(str(names[1])):
-        return "Rename one, or use another --out for it."
-    return (
-        f"Pass the folder {quoted(folder)} with --recursive in place of both, which keeps "
-        "subfolders apart. Or rename one, or use another --out for it."
-    )
-
-
-def _common(one: Path, other: Path) -> Path:
-    """Return the deepest common folder; absolute unless both paths are below the current folder."""
-    paths = [one, other]
-    if any(path.is_absolute() or ".." in path.parts for path in paths):
-        paths = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - links stay
-    try:
-        return Path(os.path.commonpath([path.parent for path in paths]) or ".")
-    except ValueError:  # two disks
-        return Path(paths[0].anchor)
-
-
-def _below(folder: Path, path: Path) -> str | None:
-    """Return the name of the results below a folder; None if a search would not find the file."""
-    path = Path(os.path.abspath(path)) if folder.is_absolute() else path  # noqa: PTH100
-    try:
-        parts = path.relative_to(folder).parts[:-1]
-    except ValueError:
-        return None
-    inside = folder
-    for part in parts:
-        inside /= part
-        if part.startswith(".") or inside.is_symlink():
-            return None
-    return "/".join((*parts, stem(path)))
-
-
 def _key(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
-
-
-# ---- `--slices`: folders of numbered slices
-
-
-def find_stacks(
-    words: Sequence[str], out: Path, *, recursive: bool
-) -> tuple[list[Input], list[str]]:
-    """Return each folder that contains slices once, and lines about files that are not images.
-
-    `words` are folders, and patterns that match folders. With `recursive`, folders below them are
-    stacks too, and results keep the subfolders; `out` is not searched. Raises RefusedError if there
-    is no such folder, or results would be written among the slices.
-    """
-    inputs: dict[Path, Input] = {}
-    unread: list[Path] = []
-    for word in words:
-        for item in _slices_behind(word, out, recursive, unread):
-            inputs.setdefault(item.path.absolute(), item)
-    found = list(inputs.values())
-    if all(item.complaint for item in found):
-        raise RefusedError(found[0].complaint)
-    for item in found:
-        refuse_among(item.path, out)
-    return found, tell_unread(unread)
 
 
 def refuse_among(folder: Path, out: Path) -> None:
@@ -537,42 +474,3 @@ def refuse_among(folder: Path, out: Path) -> None:
 def name_of(folder: Path) -> str:
     """Return the name of the results of a folder: its own name."""
     return folder.name or folder.resolve().name or "volume"
-
-
-def _slices_behind(word: str, out: Path, recursive: bool, unread: list[Path]) -> Iterator[Input]:
-    path = expanded(word)
-    kind = kind_of(path) if word.strip() else NOTHING
-    if kind == FOLDER:
-        yield from _slices_inside(path, out, recursive, unread)
-        return
-    matches = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207 - "**"
-    folders = [match for match in matches if kind_of(match) == FOLDER] if kind == NOTHING else []
-    for folder in folders:
-        yield from _slices_inside(folder, out, recursive, unread)
-    if not folders:
-        remedy = f"Pass the folder {quoted(path.parent)}." if path.suffix else "Check the path."
-        message = f"INPUT must be a folder of slices with --slices; got {quoted(path)}, {kind}."
-        yield Input(path, complaint=f"{message} {remedy}")
-
-
-def _slices_inside(folder: Path, out: Path, recursive: bool, unread: list[Path]) -> Iterator[Input]:
-    """Yield the folders of slices at and below a folder, or why there are none."""
-    nothing, others = True, []
-    for inside, found in walk(folder, out if recursive else None):
-        if isinstance(found, OSError):
-            nothing = False
-            message = f"folder must be readable; got {quoted(inside)}: {found.strerror}."
-            yield Input(inside, complaint=message)
-            continue
-        paths = [inside / name for name in found if name[0] != "."]
-        others += [path for path in paths if path.suffix.lower() not in SUFFIXES]
-        if any(path.suffix.lower() in SUFFIXES for path in paths):
-            nothing = False
-            below = inside.relative_to(folder).as_posix()
-            yield Input(inside, name_of(folder) if below == "." else below)
-    unread += others
-    if nothing:
-        got = f"{quoted(folder)} with {count_kinds(others)}" if others else quoted(folder)
-        remedy = "Pass another folder." if recursive else "Pass --recursive to search below it."
-        message = f"folder must hold slices ({', '.join(SUFFIXES)}); got {got}. {remedy}"
-        yield Input(folder, complaint=message)

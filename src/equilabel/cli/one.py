@@ -1,44 +1,74 @@
-"""Read one image, segment it, and write its results, in a worker process."""
+"""One image, read, segmented or measured, and written: in a worker process, or by a command."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel import label, measure
+from equilabel import Segmentation, label, measure
 from equilabel.colors import pick
 from equilabel.descriptions import describe_labels, describe_values
+from equilabel.devices import compiling
 from equilabel.storage.errors import is_shortage
-from equilabel.storage.files import passing_names
+from equilabel.storage.files import flush_folder, passing_names
+from equilabel.storage.ome_zarr import is_zarr
 
-from .axes import known_axes, notes_of_file, notes_on_spacing
-from .errors import MEMORY, explain, name_options, one_line
-from .folder import RECORD, checksum_of_image, find_kept, parts_of
-from .inputs import printable
-from .records import Record, describe_result, write_record
-from .results import PIXEL, column_units, count_sizes, summarize, summarize_frames
-from .trial import is_in_blocks, refuse_too_large
+from .chunked import check_formats, refuse_own, run_in_chunks, why_chunked
+from .folder import (
+    RECORD,
+    checksum_of_image,
+    find_kept,
+    give_name,
+    holds,
+    is_obstacle,
+    parts_of,
+    put_away,
+    remove_empty,
+)
+from .inputs import (
+    FILE,
+    FOLDER,
+    NOTHING,
+    expanded,
+    kind_of,
+    name_of,
+    printable,
+    quoted,
+    refuse_among,
+    stem,
+)
+from .options import RefusedError
+from .progress import describe, notes_on_machine, say_results
+from .records import Record, provenance, read_record, write_record
+from .results import Made, describe_objects, write_results
+from .streams import MEMORY, Waiting, complain, explain, told
+from .trial import (
+    check,
+    is_in_blocks,
+    known_axes,
+    notes_of_file,
+    notes_on_spacing,
+    refuse_too_large,
+)
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from equilabel.array_types import HostArray
     from equilabel.storage.metadata import Header, TiffImage
 
-    from .axes import KnownAxes
     from .options import Options
     from .records import Provenance
-
-
-FOR_USERS = (UserWarning, RuntimeWarning)  # other warnings are for developers
+    from .trial import KnownAxes
 
 
 @dataclass(frozen=True)
@@ -62,6 +92,21 @@ class Job:
         """The image, and the one to measure in."""
         return [path for path in (self.path, self.image) if path is not None]
 
+    @property
+    def own(self) -> Path:
+        """The beginning of the paths of its results."""
+        return self.place / Path(self.name).name
+
+    def failure(self, fingerprint: str, error: str = "", how: str = "") -> Record:
+        """Return the record of an image that failed, and `how` its attempt ended."""
+        return Record(
+            *(printable(self.path), printable(self.name), "failed"),
+            image="" if self.image is None else printable(self.image),
+            error=error,
+            fingerprint=fingerprint,
+            attempts=(*self.attempts, how) if how else self.attempts,
+        )
+
 
 def label_one(
     job: Job,
@@ -69,15 +114,9 @@ def label_one(
     provenance: Provenance,
     report: Callable[[str], None] | None = None,
 ) -> Record:
-    """Label one image, write its results, and return its record, which includes any error.
-
-    `report` is called with the stages of `segment`.
-    """
+    """Label one image, write its results, and return its record, which includes any error."""
     started = perf_counter()
-    names = printable(job.path), printable(job.name)
-    print_, attempts = provenance.fingerprint, job.attempts
-    measured = "" if job.image is None else printable(job.image)
-    record = Record(*names, "failed", image=measured, fingerprint=print_, attempts=attempts)
+    record = job.failure(provenance.fingerprint)
     passing = passing_names(flush=job.flush != "none")
     with warnings.catch_warnings(record=True) as caught, passing:
         warnings.simplefilter("always")
@@ -85,26 +124,30 @@ def label_one(
             files = job.files
             before = [path.stat() for path in parts_of(files)]
             record = replace(record, sha256=checksum_of_image(files, options))
-            given = job.out, job.name, options, print_, record.sha256
+            given = job.out, job.name, options, record.fingerprint, record.sha256
             if job.resume and (kept := find_kept(*given)):
                 return replace(kept, status="skipped", file=record.file)
             if is_in_blocks(job.path, options):
                 from .chunked import check_blocks, label_in_blocks
 
-                own = job.place / Path(job.name).name
                 header, why = check_blocks(job.path, options)
                 record = replace(record, shape=header.shape, axes=header.axes)
-                record = label_in_blocks(job.path, own, options, record, header=header, why=why)
+                record = label_in_blocks(job.path, job.own, options, record, header=header, why=why)
                 _same(before, files)
             else:
                 image, values = _read(files, options)
                 _same(before, files)
                 shape, notes = image.pixels.shape, notes_of_file(image, options)
                 record = replace(record, shape=tuple(map(int, shape)), axes=image.axes, notes=notes)
-                record = _processed(image, values, job, options, record, report)
+                if options.command == "measure":
+                    made, record = _measured(image, values, options, record)
+                else:
+                    made, record = _segmented(image, options, record, report)
+                job.place.mkdir()  # fails if the run has ended and its folder is gone
+                record = write_results(made, job.own, options, record)
         except Exception as error:  # whatever it is, only this image fails
             record = _failed(job, record, error)
-    said = [name_options(one_line(each.message)) for each in caught if each.category in FOR_USERS]
+    said = told(caught)
     if job.attempts and record.status == "done":
         said.append(f"A first attempt ended with {job.attempts[-1]}; the second, alone, succeeded.")
     notes = tuple(dict.fromkeys((*record.notes, *said)))
@@ -124,12 +167,8 @@ def examine(files: Sequence[Path], options: Options) -> tuple[Sequence[Header], 
     from equilabel.storage.metadata import Header
 
     image, values = _read(files, options)
-    if options.command == "measure":
-        from .one import arrange
-
-        known = arrange(image, values, options)[2]
-    else:
-        known = known_axes(image, options)
+    is_measured = options.command == "measure"
+    known = arrange(image, values, options)[2] if is_measured else known_axes(image, options)
     each = [Header(one.pixels.shape, one.axes, one.pixels.dtype.name) for one in (image, *values)]
     return each, known
 
@@ -155,22 +194,6 @@ def _read(files: Sequence[Path], options: Options) -> tuple[TiffImage, Sequence[
     return image, values
 
 
-def _processed(
-    image: TiffImage,
-    values: Sequence[TiffImage],
-    job: Job,
-    options: Options,
-    record: Record,
-    report: Callable[[str], None] | None,
-) -> Record:
-    """Label an image, or measure labels, and write the results."""
-    if options.command == "measure":
-        from .one import measure_one
-
-        return measure_one(image, values, job.place / Path(job.name).name, options, record)
-    return _label(image, job, options, record, report)
-
-
 def _failed(job: Job, record: Record, error: Exception) -> Record:
     shutil.rmtree(job.place, ignore_errors=True)
     attempts = (*job.attempts, MEMORY) if is_shortage(error) else job.attempts
@@ -185,104 +208,53 @@ def _same(before: Sequence[os.stat_result], files: Sequence[Path]) -> None:
         raise ValueError(message)
 
 
-def _label(
-    image: TiffImage,
-    job: Job,
-    options: Options,
-    record: Record,
-    report: Callable[[str], None] | None,
-) -> Record:
-    """Segment an image, and write its results to the folder of the job."""
+def _segmented(
+    image: TiffImage, options: Options, record: Record, report: Callable[[str], None] | None
+) -> tuple[Made, Record]:
+    """Segment an image; return what was made, and its record."""
     from equilabel import segment
 
-    from .results import Made, write_results
-
     known = known_axes(image, options)
-    channel_axis, channel, axes, stacked, spacing, unit, distances = known
     result = segment(
         image.pixels,
         **options.segment,
-        spacing=distances,
-        unit=None if distances is None else unit,
-        stacked=stacked,
-        channel_axis=channel_axis,
-        channel=channel,
+        **known.arguments,
+        channel_axis=known.channel_axis,
+        channel=known.channel,
         progress=report,
     )
-    shown = pick(image.pixels, channel_axis, channel)
-    measured = known.measured
-    job.place.mkdir()  # fails if the run has ended and its folder is gone
-    notes = notes_on_spacing(measured, spacing, unit, options)
+    shown = pick(image.pixels, known.channel_axis, known.channel)
     dark = bool(options.segment.get("dark"))
-    doubt = describe_labels(result.labels, result.num, dark=dark, stacked=stacked)
-    notes = (*filter(None, [describe_values(shown) or doubt]), *notes)
-    made = Made(result, result.labels, shown, axes, stacked, spacing, measured, unit)
-    record = replace(record, notes=(*record.notes, *notes))
-    own = job.place / Path(job.name).name
-    return write_results(made, own, options, record, interval=image.interval)
+    doubt = describe_labels(result.labels, result.num, dark=dark, stacked=known.stacked)
+    doubts = filter(None, [describe_values(shown) or doubt])
+    notes = (*record.notes, *doubts, *notes_on_spacing(known, options))
+    record = replace(record, notes=notes, **describe_objects(result))
+    return Made(result, result.labels, shown, known, image.interval), record
 
 
 # ---- Labels that are measured
 
 
-def measure_one(
-    labels: TiffImage, images: Sequence[TiffImage], stem: Path, options: Options, record: Record
-) -> Record:
-    """Measure the objects of labels, write the results, and return the completed record.
-
-    `images` has the image to measure in, or is empty. `stem` is the beginning of the paths of
-    results, in a folder that is created.
-    """
-    from equilabel.storage.table import write_table
-
+def _measured(
+    labels: TiffImage, images: Sequence[TiffImage], options: Options, record: Record
+) -> tuple[Made, Record]:
+    """Measure labels, in an image if there is one; return what was made, and its record."""
     numbers, values, known = arrange(labels, images, options)
+    names, track = options.segment.get("properties"), bool(options.segment.get("track"))
+    how: Any = {"spacing": known.distances, "stacked": known.stacked, "track": track}
+    table = measure(numbers, values, names, **how)
     notes = notes_of_file(images[-1], options) if images else record.notes
-    _, _, axes, stacked, spacing, unit, distances = known
-    names = options.segment.get("properties")
-    track, measured = bool(options.segment.get("track")), known.measured
-    table = measure(numbers, values, names, spacing=distances, stacked=stacked, track=track)
-    units = column_units(table, len(axes) - stacked, unit if measured else PIXEL)
-    notes = (*notes, *notes_on_spacing(measured, spacing, unit, options))
-    paths = {
-        kind: stem.with_name(f"{stem.name}{ending}") for kind, ending in options.endings().items()
-    }
-    stem.parent.mkdir()  # fails if the run has ended and its folder is gone
-    write_table(paths["table"], table, units=units if options.unit_row else None)
-    if "overlay" in paths and values is not None:
-        from equilabel.storage.overlay import write_overlay
-
-        shown = values if values.ndim == numbers.ndim else values[..., 0]
-        sides = [spacing.get(axis, 1.0) for axis in "YX"]
-        write_overlay(paths["overlay"], shown, numbers, spacing=sides)
-    if "outlines" in paths:
-        from equilabel import write_outlines
-
-        write_outlines(paths["outlines"], numbers, table, stacked=stacked)
-    outputs = {kind: describe_result(path, record.name) for kind, path in paths.items()}
-    outputs["table"]["units"] = units
-    return replace(
-        record,
-        status="done",
-        objects=len(table),
-        axes=axes,
-        spacing=measured,
-        unit=unit if measured else "",
-        notes=(*notes, *_notes_on_masks(numbers)),
-        device="cpu",
-        statistics=summarize(table),
-        sizes=count_sizes(table, units),
-        frames=tuple(summarize_frames(table, numbers)) if stacked else (),
-        outputs=outputs,
-    )
+    notes = (*notes, *notes_on_spacing(known, options), *_notes_on_masks(numbers))
+    shown = values if values is None or values.ndim == numbers.ndim else values[..., 0]
+    result = Segmentation(numbers, table, None, len(table), 0, (), "", "cpu")
+    record = replace(record, objects=len(table), axes=known.axes, notes=notes, device="cpu")
+    return Made(result, numbers, shown, known, None), record
 
 
 def arrange(
     labels: TiffImage, images: Sequence[TiffImage], options: Options
 ) -> tuple[HostArray, HostArray | None, KnownAxes]:
-    """Return labels, the image in which they are measured, and the meaning of their axes.
-
-    Raises ValueError if labels and image do not fit together, or options do not fit them.
-    """
+    """Return labels, the image in which they are measured, and the meaning of their axes."""
     numbers, source, values = whole_numbers(labels), labels, None
     for image in images:
         values = _beside(numbers, labels.axes, image)
@@ -347,3 +319,129 @@ def _notes_on_masks(numbers: HostArray) -> tuple[str, ...]:
         f"All labeled pixels have the number {most}, in {count} regions: if this is a mask, use "
         "`equilabel segment` to tell its objects apart.",
     )
+
+
+# ---- `equilabel segment`: label one image in this process
+
+OWN_RECORD = "_record.json"
+
+
+def run(
+    word: str,
+    out: Path,
+    options: Options,
+    how: dict[str, Any],
+    *,
+    typed: Collection[str],
+    overwrite: bool,
+    notes: Sequence[str] = (),
+) -> int:
+    """Label one image, write its results and their record to `out`, and return the exit code.
+
+    A Zarr, an image larger than memory, and a TIFF if `how`, the values of `ChunkOptions`, says so,
+    are labeled in chunks. `typed` are the options that the user typed, `notes` on them are printed
+    first. Raises RefusedError before anything is written.
+    """
+    for note in notes:
+        complain(note)
+    path = expanded(word, "IMAGE")
+    why = why_chunked(path, out, options, chunked=how["chunked"]) if word.strip() else ""
+    if why:
+        given: dict[str, Any] = {"why": why, "typed": typed, "overwrite": overwrite}
+        return run_in_chunks(path, out, options, how, **given)
+    refuse_own(typed)
+    check_formats(options)
+    path, out = _file(word, options), expanded(out, "--out")
+    name = stem(path)
+    if options.slices:
+        refuse_among(path, out)
+        name = name_of(path)
+    finals = {kind: out / f"{name}{ending}" for kind, ending in options.endings().items()}
+    finals["record"] = out / f"{name}{OWN_RECORD}"
+    former = _refuse_losses(finals, path, overwrite)
+    new = [folder for folder in (out, *out.parents) if not os.path.lexists(folder)]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        place = Path(tempfile.mkdtemp(prefix=".equilabel-", dir=out))
+    except OSError as error:
+        message = (
+            f"--out must be a folder that can be written; got {quoted(out)}: {error.strerror}. "
+            "Choose another folder, or change its permissions."
+        )
+        raise RefusedError(message) from error
+    try:
+        job = Job(0, path, name, place / "results", out, flush="all")
+        with Waiting() as waiting, compiling.listening(waiting.compiling):
+            record = label_one(job, options, provenance(options), waiting)
+        if record.status == "failed":
+            return _fail(record.error, path, options)
+        for final in finals.values():
+            give_name(job.place / (RECORD if final == finals["record"] else final.name), final)
+        for earlier in former.difference(finals.values()):
+            put_away(earlier, place)
+        flush_folder(out)
+    except OSError as error:
+        return _fail(explain(error), path, options)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        remove_empty(*new)
+    say_results(describe(record), (*record.notes, *notes_on_machine()), finals)
+    return 0
+
+
+def _file(word: str, options: Options) -> Path:
+    path = expanded(word, "IMAGE")
+    kind = kind_of(path) if word.strip() else NOTHING
+    wanted = FOLDER if options.slices else FILE
+    if kind == wanted or (is_zarr(path) and not options.slices):
+        return path
+    remedies = {
+        FOLDER: f"For all images in it, use `equilabel batch {printable(word)} --out results`; "
+        "if they are slices of one volume, pass --slices.",
+        FILE: "Leave --slices out.",
+    }
+    message = f"IMAGE must be {wanted}; got {quoted(path)}, {kind}. "
+    raise RefusedError(message + remedies.get(kind, "Check the path."))
+
+
+def _refuse_losses(finals: dict[str, Path], image: Path, overwrite: bool) -> set[Path]:
+    """Return unchanged results of an earlier call for an image; refuse to replace other files."""
+    present = [path for path in finals.values() if os.path.lexists(path)]
+    for path in present:
+        if path.exists() and (path.samefile(image) or path.resolve() in image.resolve().parents):
+            message = (
+                f"results must not replace the image; got {quoted(path)} for both. "
+                "Choose another folder with --out."
+            )
+            raise RefusedError(message)
+        if is_obstacle(path):
+            message = (
+                f"--out must hold no folder of the name of a result; got {quoted(path)}. "
+                "Choose another folder."
+            )
+            raise RefusedError(message)
+    record, former = finals["record"], set()
+    known = read_record(record)
+    if known is not None and Path(known.file).name == printable(image.name):
+        outputs = known.outputs.values()
+        each = {record.with_name(Path(output["file"]).name): output for output in outputs}
+        former = {record, *(path for path, output in each.items() if holds(path, output))}
+    foreign = [path for path in present if path not in former]
+    if foreign and not overwrite:
+        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+        message = (
+            "results must not replace files that were changed, or that `equilabel segment` did not "
+            f"write for this image; got {quoted(foreign[0])}{more}. Pass --overwrite to replace "
+            "them, or --out with another folder."
+        )
+        raise RefusedError(message)
+    return former
+
+
+def _fail(error: str, path: Path, options: Options) -> int:
+    """Print why the image failed; raise RefusedError if the options fit no image."""
+    complaint = check(options)
+    if complaint:
+        raise RefusedError(complaint)
+    complain(f"{printable(path)}: {error}")
+    return 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from equilabel.options import (
@@ -30,6 +31,14 @@ ENDINGS = (
 
 class RefusedError(Exception):
     """A run cannot start; the message tells the user why."""
+
+
+def refuse_both(resume: bool, overwrite: bool) -> bool:
+    """Raise RefusedError if both are set; return the first."""
+    if resume and overwrite:
+        message = "--resume and --overwrite must not be combined; got both. Leave one out."
+        raise RefusedError(message)
+    return resume
 
 
 @dataclass(frozen=True)
@@ -136,39 +145,38 @@ class Options(ImageOptions):
         return {**self.segment, **own}
 
 
+of_run = partial(option, panel=RUN, commands=("batch", "measure"))
+of_chunks = partial(option, panel=CHUNKS, commands=("segment",))
+
+
 @dataclass(frozen=True)
 class RunOptions:
     """How many images are worked on."""
 
-    recursive: bool = option(
+    recursive: bool = of_run(
         False,
         "flag",
         "Search folders and all folders below them. Results are put into the same subfolders.",
-        panel=RUN,
         flags=("--recursive", "-r"),
-        commands=("batch", "measure"),
     )
-    jobs: int = option(
+    jobs: int = of_run(
         1,
         "whole",
         "Number of images to process at the same time. If the process of an image crashes, or "
         "runs out of memory or time, the image is tried once more at the end, alone.",
-        panel=RUN,
         flags=("--jobs", "-j"),
         example="4",
-        commands=("batch", "measure"),
     )
-    scheduler: str | None = option(
+    scheduler: str | None = of_run(
         None,
         "name",
         "Label images on a Dask cluster: the address of its scheduler, such as tcp://host:8786. "
         "Its workers have to see images and --out under the same paths, and to have the same "
         "versions installed.",
-        panel=RUN,
         placeholder="ADDRESS",
         commands=("batch",),
     )
-    group: str | None = option(
+    group: str | None = of_run(
         None,
         "name",
         "Conditions of the images, from the end of their paths, such as '{drug}/{well}_*.tif', or "
@@ -176,39 +184,31 @@ class RunOptions:
         "report.html compares them.",
         panel=TABLE,
         placeholder="PATTERN",
-        commands=("batch", "measure"),
     )
-    time_limit: float | None = option(
+    time_limit: float | None = of_run(
         None,
         "number",
         "Stop work on an image after this time. With several --jobs it is tried once more, alone.",
-        panel=RUN,
         placeholder="SECONDS",
         example="600",
-        commands=("batch", "measure"),
     )
-    resume: bool = option(
+    resume: bool = of_run(
         False,
         "flag",
         "Continue an earlier run: skip images whose file and results have not changed. The "
         "options and the installed versions must be those of the earlier run.",
-        panel=RUN,
-        commands=("batch", "measure"),
     )
-    overwrite: bool = option(
+    overwrite: bool = of_run(
         False,
         "flag",
         "Replace earlier results of the same images.",
-        panel=RUN,
         commands=ALL,
     )
-    dry_run: bool = option(
+    dry_run: bool = of_run(
         False,
         "flag",
         "Compute and write nothing: list the images with their sizes, the memory that each will "
         "take, and those that would fail.",
-        panel=RUN,
-        commands=("batch", "measure"),
     )
 
 
@@ -216,61 +216,47 @@ class RunOptions:
 class ChunkOptions:
     """How one image is labeled block by block."""
 
-    chunked: bool = option(
+    chunked: bool = of_chunks(
         False,
         "flag",
         "Read a TIFF block by block, as is done with a Zarr, and with a TIFF that takes more "
         "memory than --memory-limit.",
-        panel=CHUNKS,
-        commands=("segment",),
     )
-    chunks: Any = option(
+    chunks: int | tuple[int, ...] | None = of_chunks(
         None,
         "chunks",
         "Sides of a block: one number for all axes, or one for each (1,512,512); -1 is all of an "
         "axis. By default small chunks and pages are joined to about 16 million pixels.",
-        panel=CHUNKS,
-        commands=("segment",),
     )
-    shards: bool | None = option(
+    shards: bool | None = of_chunks(
         None,
         "flag",
         "Store labels in shards: one file for each block, which holds its chunks. By default where "
         "there would be more than 100,000 chunks.",
-        panel=CHUNKS,
         flags=("--shards/--no-shards",),
-        commands=("segment",),
     )
-    numbering: str = option(
+    numbering: str = of_chunks(
         "raster",
         "word",
         "Order of labels: raster, that of first pixels in the image; or blocks, that of blocks, "
         "which takes memory only for objects that touch the side of a block.",
-        panel=CHUNKS,
         words=("raster", "blocks"),
-        commands=("segment",),
     )
-    scheduler: str = option(
+    scheduler: str = of_chunks(
         "threads",
         "name",
         "Where blocks are computed: threads, processes, or the address of a Dask scheduler, "
         "such as tcp://host:8786, whose workers see IMAGE and --out under the same paths.",
-        panel=CHUNKS,
         placeholder="WHERE",
-        commands=("segment",),
     )
-    workers: int | None = option(
+    workers: int | None = of_chunks(
         None,
         "whole",
         "Number of threads or processes. By default one for each core.",
-        panel=CHUNKS,
         example="4",
-        commands=("segment",),
     )
-    resume: bool = option(
+    resume: bool = of_chunks(
         False,
         "flag",
         "Go on with a run that was interrupted or killed. Image and options must be the same.",
-        panel=CHUNKS,
-        commands=("segment",),
     )

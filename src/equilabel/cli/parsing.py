@@ -34,15 +34,11 @@ def threshold(text: str) -> str | float | tuple[float, float]:
     >>> threshold("Otsu"), threshold("12.5"), threshold("10,20")
     ('otsu', 12.5, (10.0, 20.0))
     """
-    parts = text.split(",")
-    try:
-        values = [float(part) for part in parts]
-    except ValueError:
-        values = []
-    if not values and len(parts) == 1 and text.strip():
-        return text.strip().lower()
-    if len(values) in (1, 2) and all(map(math.isfinite, values)):
+    values = _numbers(text)
+    if len(values) in (1, 2):
         return values[0] if len(values) == 1 else (values[0], values[1])
+    if text.strip().replace("_", "").isalpha() and text.strip().lower() not in ("nan", "inf"):
+        return text.strip().lower()
     message = f"--threshold must be a method, a number or 'low,high'; got {text!r}. Try 'otsu'."
     raise RefusedError(message)
 
@@ -122,8 +118,8 @@ def spacing(text: str) -> tuple[float, ...]:
     >>> spacing("0.5,0.1,0.1")
     (0.5, 0.1, 0.1)
     """
-    values = _numbers(text, "spacing", "0.1")
-    if len(values) > 3 or min(values) <= 0:
+    values = _numbers(text)
+    if not 1 <= len(values) <= 3 or min(values) <= 0:
         message = (
             f"--spacing must be 1 to 3 numbers above 0; got {text!r}. "
             "Try '0.1', or '0.5,0.1,0.1' for z, y and x."
@@ -138,10 +134,7 @@ def chunks(text: str) -> int | tuple[int, ...]:
     >>> chunks("256"), chunks("1,512,-1")
     (256, (1, 512, -1))
     """
-    try:
-        values = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        values = ()
+    values = _numbers(text, int)
     if not values or any(value < 1 and value != -1 for value in values):
         message = (
             f"--chunks must be whole numbers of 1 or more, or -1, separated by commas; got "
@@ -206,15 +199,13 @@ def memory_limit(text: str | None, jobs: int) -> int:
     return size
 
 
-def _numbers(text: str, name: str, example: str) -> tuple[float, ...]:
+def _numbers(text: str, kind: Callable[[str], Any] = float) -> tuple[Any, ...]:
+    """Return finite numbers that are separated by commas; () if it is anything else."""
     try:
-        values = tuple(float(part) for part in text.split(","))
+        values = tuple(map(kind, text.split(",")))
     except ValueError:
-        values = ()
-    if not values or not all(map(math.isfinite, values)):
-        message = f"--{name} must be numbers separated by commas; got {text!r}. Try {example!r}."
-        raise RefusedError(message)
-    return values
+        return ()
+    return values if all(map(math.isfinite, values)) else ()
 
 
 def word(name: str, text: str, words: Sequence[str]) -> str:
@@ -237,16 +228,12 @@ def number(name: str, text: str, example: str, kind: Callable[[str], Any] = floa
     >>> number("offset", "1e2", "-20"), number("jobs", "2", "4", int)
     (100.0, 2)
     """
-    try:
-        value = kind(text)
-    except ValueError:
-        what = "a whole number" if kind is int else "a number"
-        message = f"--{name} must be {what}; got {text!r}. Try {example!r}."
-        raise RefusedError(message) from None
-    if not math.isfinite(value):
-        message = f"--{name} must be a finite number; got {value!r}. Try {example!r}."
+    values = _numbers(text, kind)
+    if len(values) != 1:
+        what = "a whole" if kind is int else "a finite"
+        message = f"--{name} must be {what} number; got {text!r}. Try {example!r}."
         raise RefusedError(message)
-    return value
+    return values[0]
 
 
 class Kind(NamedTuple):
@@ -286,10 +273,7 @@ KINDS = {
 
 
 def read(cls: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the options of a dataclass that were `given` as they are typed.
-
-    Raises RefusedError if a value cannot be read.
-    """
+    """Return the values of the options of a dataclass that were `given` as they are typed."""
     return {
         name: given[name]
         if given[name] is None and default is None

@@ -17,7 +17,7 @@ from .records import REPORT, RUN, SUMMARY
 from .streams import Steady, fleeting, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import Self, TextIO
 
@@ -59,14 +59,14 @@ class Pace:
         if self.failed:
             found += [f"{self.failed} failed"]
         if self.worked and self.count < self.total:
-            found += [f"{_spoken((self.total - self.count) * seconds / self.worked)} left"]
+            found += [f"{spoken((self.total - self.count) * seconds / self.worked)} left"]
         return found
 
 
-def _spoken(seconds: float) -> str:
+def spoken(seconds: float) -> str:
     """Return a time with its unit.
 
-    >>> _spoken(40), _spoken(300), _spoken(7200)
+    >>> spoken(40), spoken(300), spoken(7200)
     ('40 s', '5 min', '2.0 h')
     """
     if seconds < 60:
@@ -150,27 +150,25 @@ class Lines:
         fleeting("")
 
 
-class Bar:
+class Bar(Lines):
     """A progress bar for a terminal, with rate, failures, and the time that is left.
 
     Above it are a line for each failed image and one for each different note, with the first file
     that has it; the summary at the end counts the files.
     """
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, out: Path) -> None:
         from rich import progress
-        from rich.console import Console
 
-        self.bar = progress.Progress(
+        super().__init__(total, out)
+        self.bar = _bars(
             progress.BarColumn(16),
             progress.MofNCompleteColumn(),
             progress.TextColumn("{task.fields[pace]}", markup=False),
             progress.TimeElapsedColumn(),
             progress.TextColumn("{task.description}", markup=False),  # last, as it may be cut off
-            console=Console(highlight=False, file=cast("TextIO", Steady())),
         )
-        self.total, self.told, self.begun = total, set[str](), False
-        self.pace = Pace(total)
+        self.notes, self.begun = set[str](), False
         self.task = self.bar.add_task("starting", total=total, pace="")
 
     def begin(self) -> None:
@@ -192,11 +190,10 @@ class Bar:
 
         if record.status == "failed":
             self.bar.console.print(Text(describe(record), style="red"))
-        if self.total > 1:
-            for note in record.notes:
-                if note not in self.told:
-                    self.bar.console.print(Text(f"{record.file}: {note}", style="yellow"))
-                self.told.add(note)
+        for note in record.notes if self.total > 1 else ():
+            if note not in self.notes:
+                self.bar.console.print(Text(f"{record.file}: {note}", style="yellow"))
+            self.notes.add(note)
         self.pace.add(record)
         pace = ", ".join(self.pace.words())
         self.bar.update(self.task, advance=1, description=record.file[-30:], pace=pace)
@@ -207,14 +204,26 @@ class Bar:
         self.bar.stop()
 
 
+def _bars(*columns: Any) -> Any:
+    """Return bars with these columns; they go on when the terminal takes no more text."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(highlight=False, file=cast("TextIO", Steady()))
+    return Progress(*columns, console=console)
+
+
+def _is_terminal() -> bool:
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
 @contextmanager
-def progress(total: int, out: Path) -> Iterator[Lines | Bar]:
+def progress(total: int, out: Path) -> Iterator[Lines]:
     """Yield a display of records: a bar on a terminal, otherwise lines.
 
     It shows nothing before `begin`, because the run may still be refused.
     """
-    terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-    shown = Bar(total) if terminal else Lines(total, out)
+    shown = (Bar if _is_terminal() else Lines)(total, out)
     try:
         yield shown
     finally:
@@ -261,14 +270,22 @@ def say_notes(records: Sequence[Record]) -> None:
         say(f"  note      {note} ({images(count)})")
     if len(notes) > MOST_NOTES:
         say(f"  notes     {len(notes) - MOST_NOTES} more are in the summary")
-    say_machine()
+    for told in notes_on_machine():
+        say(f"  note      {told}")
 
 
-def say_machine() -> None:
-    """Print the notes about the machine."""
-    for report in equilabel.devices():
-        if report.note:
-            say(f"  note      {report.note}")
+def say_results(line: str, notes: Iterable[str], paths: Mapping[str, Path]) -> None:
+    """Print what came of one image: a line, notes, and the paths of results by kind."""
+    say(line)
+    for note in notes:
+        say(f"  note      {note}")
+    for kind, path in paths.items():
+        say(f"  {kind:9} {printable(path)}")
+
+
+def notes_on_machine() -> list[str]:
+    """Return the notes about the devices of this machine."""
+    return [report.note for report in equilabel.devices() if report.note]
 
 
 def images(count: int) -> str:
@@ -294,8 +311,17 @@ class BlockProgress:
         self._told = 0.0
         self._bars: Any = None
         self._task: Any = None
-        if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
-            self._bars = _bars()
+        if _is_terminal():
+            from rich import progress
+
+            self._bars = _bars(
+                progress.TextColumn("{task.description}", markup=False),
+                progress.BarColumn(),
+                progress.MofNCompleteColumn(),
+                progress.TimeElapsedColumn(),
+                progress.TextColumn("left"),
+                progress.TimeRemainingColumn(),
+            )
 
     def __enter__(self) -> Self:
         """Start to draw."""
@@ -324,18 +350,3 @@ class BlockProgress:
     def __str__(self) -> str:
         """Describe the current stage."""
         return f"stage '{STAGES.get(self.stage, self.stage)}', {self.done} of {self.total}"
-
-
-def _bars() -> Any:
-    from rich import progress
-    from rich.console import Console
-
-    return progress.Progress(
-        progress.TextColumn("{task.description}", markup=False),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TimeElapsedColumn(),
-        progress.TextColumn("left"),
-        progress.TimeRemainingColumn(),
-        console=Console(highlight=False, file=cast("TextIO", Steady())),
-    )

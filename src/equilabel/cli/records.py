@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import reprlib
 import sys
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -208,10 +209,7 @@ def _value(value: Any) -> str:
 
 
 def describe_result(path: Path, name: str) -> Output:
-    """Return the name, the size and the checksum of a result, for the record.
-
-    `name` is that of the results of the image below the output folder, without endings.
-    """
+    """Return the name, the size and the checksum of a result, for the record."""
     size, checksum = measured(path)
     file = printable(PurePath(name).with_name(path.name).as_posix())
     return {"file": file, "bytes": size, "sha256": checksum}
@@ -288,18 +286,35 @@ def write_run(path: Path, facts: Facts, records: list[Record]) -> None:
     _write(path, {"format": FORMAT, **facts}, f' "files": [\n{files}\n ]')
 
 
-def read_json(path: Path) -> Any:
-    """Read JSON that people may have edited: errors name the line, and NaN is left to others.
+def read_run(path: Path, option: str, remedy: str) -> Provenance:
+    """Read the parameters and versions of an earlier run, which people may have edited."""
+    return _provenance(_content(path, option, remedy))
 
-    Raises OSError if it is not a regular file (see `open_regular`), ValueError if it is not JSON or
-    is nested too deeply.
-    """
-    with os.fdopen(open_regular(path), "rb") as file:
-        try:
-            return json.loads(file.read())
-        except (RecursionError, MemoryError) as error:
-            message = f"more than can be read ({type(error).__name__})"
-            raise ValueError(message) from error
+
+def _content(path: Path, option: str, remedy: str) -> Facts:
+    needs = f"{option} needs the {RUN} of an earlier run; got {quoted(path)}, which"
+    content: Any
+    try:
+        with os.fdopen(open_regular(path), "rb") as file:
+            content = json.loads(file.read())
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        message = f"{needs} cannot be read: {why}. {remedy}"
+        raise RefusedError(message) from error
+    for name, kind in {"format": int, "parameters": dict, "versions": dict}.items():
+        value = content.get(name) if isinstance(content, dict) else None
+        if type(value) is not kind or (kind is int and value != FORMAT):
+            message = (
+                f"{needs} this version of equilabel did not write: {name!r} is "
+                f"{reprlib.repr(value)}. {remedy}"
+            )
+            raise RefusedError(message)
+    return dict(content)
+
+
+def _provenance(content: Facts) -> Provenance:
+    versions = {name: word for name, word in content["versions"].items() if name != "python"}
+    return Provenance(content["parameters"], versions)
 
 
 def _write(path: Path, content: Facts, *more: str, flush: bool = True) -> None:
@@ -345,7 +360,6 @@ def _legible(value: Any) -> Any:
 # ---- `--from`: the options and images of an earlier run, from its record
 
 OPTIONS = (*options_of(SegmentOptions), *options_of(Options))
-LENGTHS = ("sigma",)  # in records of format 1, in the unit of the pixel size
 
 
 class Earlier(NamedTuple):
@@ -364,67 +378,24 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
     override the record. Raises RefusedError if the file is not such a record, or has options that
     this version does not know.
     """
-    content = _read(path)
+    content = _content(expanded(path, "--from"), "--from", "Pass the one in a folder of results.")
     now, then = read_options(given), content["parameters"]
     values = {**now.parameters(), **{name: _tupled(then[name]) for name in then}}
     values |= {name: value for name, value in now.parameters().items() if name in typed}
-    _check(path, content, values, typed, now.command)
-    _check_values(path, values)
+    _check(path, content, values, now.command)
     chosen = {name: values[name] for name in options_of(SegmentOptions) if name in values}
     own = {name: values[name] for name in vars(now) if name in values}
     options = replace(now, segment=chosen, **own)
     made_with = provenance(options)
-    versions = {name: word for name, word in content["versions"].items() if name != "python"}
+    versions = _provenance(content).versions
     differing = differences(made_with, Provenance(made_with.parameters, versions))
     notes = [printable(f"{path}: {'; '.join(differing)}")] if differing else []
     inputs = [] if given.get("inputs") else _inputs(path, content)
     return Earlier(options, inputs, notes)
 
 
-def measured_again(
-    path: Path, given: Mapping[str, Any], image: str | None, typed: Collection[str]
-) -> Earlier:
-    """Return the options and labels of an earlier run of `equilabel measure`, like `repeated`.
-
-    `image` is the image, or the folder of images, of labels that were typed.
-    """
-    if image is not None and not given.get("inputs"):
-        message = (
-            f"--image needs LABELS beside --from; got {quoted(image)} alone. Pass LABELS, or leave "
-            "--image out to measure in the images of that run."
-        )
-        raise RefusedError(message)
-    earlier = repeated(path, given, typed)
-    if given.get("inputs"):
-        shown = earlier.options.overlay and image is not None
-        return earlier._replace(options=replace(earlier.options, overlay=shown))
-    return earlier
-
-
-def _read(path: Path) -> Any:
-    try:
-        content = read_json(expanded(path, "--from"))
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        message = (
-            f"--from must be the run.json of an earlier run; got {quoted(path)}, which cannot be "
-            f"read: {why}. Check the path."
-        )
-        raise RefusedError(message) from error
-    parts = ("parameters", "versions")
-    if not isinstance(content, dict) or not all(isinstance(content.get(k), dict) for k in parts):
-        message = (
-            f"--from must be the run.json of an earlier run; got {quoted(path)}, which has no "
-            "'parameters' and 'versions'. Pass the one in the folder of its results."
-        )
-        raise RefusedError(message)
-    return content
-
-
-def _check(
-    path: Path, content: Any, values: Mapping[str, Any], typed: Collection[str], command: str
-) -> None:
-    """Raise RefusedError if the options of a record have another meaning in this version."""
+def _check(path: Path, content: Facts, values: Mapping[str, Any], command: str) -> None:
+    """Raise RefusedError if a record is of another command, or has unknown options or values."""
     theirs = values.get("command", "batch")
     if theirs != command:
         wanted = "`equilabel measure`" if command == "measure" else "`equilabel batch` or `segment`"
@@ -443,24 +414,6 @@ def _check(
             "from a copy of the file."
         )
         raise RefusedError(message)
-    if content.get("format") not in (1, FORMAT):
-        message = (
-            f"--from must be of format 1 to {FORMAT}; got {content.get('format')!r} in "
-            f"{quoted(path)}. Install the version that wrote it."
-        )
-        raise RefusedError(message)
-    for name in LENGTHS:
-        if content["format"] == 1 and name not in typed and values.get(name) not in (0, 0.0, None):
-            message = (
-                f"--from needs --{name} beside a record of format 1, where it was in the unit of "
-                f"the pixel size; got {values[name]!r}. Pass it with its unit, such as "
-                f"--{name} 0.5um."
-            )
-            raise RefusedError(message)
-
-
-def _check_values(path: Path, values: Mapping[str, Any]) -> None:
-    """Raise RefusedError if an option of a record has an invalid value."""
     for name in OPTIONS:
         value = values.get(name)
         if name in values and not fits(name, value):

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from equilabel import contacts, measure, neighbors, relate
 
-from .axes import known_axes, notes_of_file, notes_on_spacing
-from .errors import explain, name_options
 from .inputs import FILE, expanded, kind_of, printable, quoted, stem
 from .one import whole_numbers
 from .options import RefusedError
-from .streams import Waiting, complain, say
+from .progress import say_results
+from .streams import Waiting, complain, explain, name_options
+from .trial import known_axes, notes_of_file, notes_on_spacing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
 
 def run(word: str, to: str | None, out: Path, options: Options, *, overwrite: bool) -> int:
-    """Relate the objects of labels to each other, or to those of `to`; return the exit code.
-
-    Raises RefusedError before anything is written.
-    """
+    """Relate the objects of labels to each other, or to those of `to`; return the exit code."""
+    from equilabel.storage.images import read_image
     from equilabel.storage.table import write_table
 
     files = [expanded(word, "LABELS")]
@@ -47,12 +45,13 @@ def run(word: str, to: str | None, out: Path, options: Options, *, overwrite: bo
             "replace it, or --out with another folder."
         )
         raise RefusedError(message)
-    at, images = files[0], []
+    at = files[0]
+    images: list[TiffImage] = []
     try:
         with Waiting() as waiting:
             waiting("read")
             for at in files:
-                images.append(_read(at, options))
+                images.append(read_image(at, series=options.series, indices=True))
             waiting("measure")
             tables, notes = _tables(images, options)
         out.mkdir(parents=True, exist_ok=True)
@@ -61,11 +60,8 @@ def run(word: str, to: str | None, out: Path, options: Options, *, overwrite: bo
     except (OSError, ValueError, TypeError, MemoryError) as error:
         complain(f"{printable(at)}: {name_options(explain(error))}")
         return 1
-    say(f"{printable(files[0])}: {len(tables[0])} objects, {_said(tables, to)}")
-    for note in notes:
-        say(f"  note      {note}")
-    for kind, path in finals.items():
-        say(f"  {kind:9} {printable(path)}")
+    found = f"{printable(files[0])}: {len(tables[0])} objects, {_said(tables, to)}"
+    say_results(found, notes, finals)
     return 0
 
 
@@ -74,12 +70,6 @@ def _said(tables: tuple[pd.DataFrame, pd.DataFrame], to: str | None) -> str:
     if to is None:
         return f"{len(tables[1])} pairs that touch"
     return f"{int((tables[0].parent > 0).sum())} in {len(tables[1])} of {printable(to)}"
-
-
-def _read(path: Path, options: Options) -> TiffImage:
-    from equilabel.storage.images import read_image
-
-    return read_image(path, series=options.series, indices=True)
 
 
 def _tables(
@@ -97,8 +87,5 @@ def _tables(
         places = [name for name in map(str, table) if name.startswith(("bbox", "centroid"))]
         parents = whole_numbers(images[1])
         tables = relate(numbers, parents, table.drop(columns=places), **how)
-    notes = (
-        *notes_of_file(labels, options),
-        *notes_on_spacing(known.measured, known.spacing, known.unit, options),
-    )
+    notes = (*notes_of_file(labels, options), *notes_on_spacing(known, options))
     return tables, notes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import os
 import re
@@ -11,17 +12,24 @@ from concurrent.futures import ThreadPoolExecutor
 from html import escape
 from io import BytesIO
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from statistics import median
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from equilabel.cli.progress import images
-from equilabel.cli.results import BINS, add_sizes
-from equilabel.storage.files import open_regular, replacing
+from equilabel import PROPERTIES
+from equilabel.storage.files import open_regular
+
+from .inputs import FILE, expanded, kind_of, quoted
+from .options import RefusedError
+from .progress import images, spoken
+from .results import BINS, add_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from equilabel.cli.records import Facts, Record
+    from .records import Facts, Record
+
+    Groups = Callable[[str], dict[str, str]]
 
 # ---- Histograms of sizes as SVG, on a logarithmic axis
 
@@ -31,10 +39,7 @@ MOST_TICKS = 6
 
 
 def histogram(counts: Mapping[int, int], unit: str) -> str:
-    """Return a histogram with its axis and a sentence about it.
-
-    `counts` are numbers of objects by bin (see `count_sizes`), not empty; `unit` is that of sizes.
-    """
+    """Return a histogram with its axis and a sentence about it."""
     low, high = min(counts), max(counts) + 1
     most = max(counts.values())
     scale = WIDE / (high - low)
@@ -108,19 +113,6 @@ SHOWN = re.compile(
 )
 
 
-class Picture(NamedTuple):
-    """A thumbnail in a report."""
-
-    uri: str  # "" if there is none
-    checksum: str  # of the overlay
-
-    def __str__(self) -> str:
-        """Return the thumbnail as HTML."""
-        if not self.uri:
-            return ""
-        return f'<img src="{self.uri}" data-of="{self.checksum}" alt="" loading="lazy">'
-
-
 def read_thumbnails(report: Path) -> dict[str, str]:
     """Return the thumbnails in an earlier report by the checksums of the overlays.
 
@@ -136,23 +128,23 @@ def read_thumbnails(report: Path) -> dict[str, str]:
 
 def thumbnails(
     overlays: Sequence[tuple[str, str] | None], out: Path, known: Mapping[str, str]
-) -> Iterator[Picture]:
+) -> Iterator[str]:
     """Yield a thumbnail for each overlay, of which path below `out` and checksum are given.
 
-    Only the first `MOST_PICTURES` images with an overlay get one; those in `known` are not made
-    again.
+    Only the first `MOST_PICTURES` images with an overlay get one, the others ""; those in `known`
+    are not made again.
     """
     shown = [each for each in overlays if each][:MOST_PICTURES]
-    new = [out / path for path, checksum in shown if checksum not in known]
+    left = len(shown)
     with ThreadPoolExecutor(2) as pool:
-        made = pool.map(_thumbnail, new)
-        left = len(shown)
+        made = pool.map(_thumbnail, [out / path for path, of in shown if of not in known])
         for each in overlays:
-            if each is None or not left:
-                yield Picture("", "")
-                continue
-            left -= 1
-            yield Picture(known.get(each[1]) or next(made), each[1])
+            uri = ""
+            if each and left:
+                left -= 1
+                uri = known.get(each[1]) or next(made)
+            data = f'src="{uri}" data-of="{each[1]}"' if each else ""
+            yield f'<img {data} alt="" loading="lazy">' if uri else ""
 
 
 def _thumbnail(path: Path) -> str:
@@ -228,7 +220,7 @@ def rows(
     ]
     pictures = thumbnails(overlays, out, known)
     for each, files, picture in zip(records, found, pictures, strict=True):
-        yield _row(each, files, str(picture), low, high, folder)
+        yield _row(each, files, picture, low, high, folder)
     yield "</tbody>\n</table></div>\n</section>\n"
 
 
@@ -262,9 +254,6 @@ def _row(
     counts = {int(k): n for k, n in record.sizes.get("counts", {}).items()}
     mean, text = _mean(record)
     name = record.file.removeprefix(f"{folder}/") if folder else record.file
-    pixels = 1
-    for side in record.shape:
-        pixels *= side
     objects = "" if record.objects is None else record.objects
     note = f' <i title="{escape(" ".join(record.notes))}">note</i>' if record.notes else ""
     cells = [
@@ -274,7 +263,7 @@ def _row(
         f'<td data-value="{objects}">{objects}</td>',
         f'<td data-value="{mean}">{escape(text)}</td>',
         f"<td>{sparkline(counts, low, high) if counts else ''}</td>",
-        f'<td data-value="{pixels if record.shape else ""}">'
+        f'<td data-value="{math.prod(record.shape) if record.shape else ""}">'
         f"{' &times; '.join(map(str, record.shape))}</td>",
         f'<td data-value="{record.seconds:.3f}">{record.seconds:.2f}</td>',
         f"<td>{_links(files)}</td>",
@@ -322,30 +311,7 @@ ENDED = {
 }
 
 
-def write_report(
-    path: Path,
-    facts: Facts,
-    records: Sequence[Record],
-    names: Sequence[str],
-    out: Path,
-    known: Mapping[str, str],
-    tables: Iterable[str] = (),
-) -> None:
-    """Write the report of a run.
-
-    `facts` are those in run.json. `names` are the names of the results of each record below `out`,
-    without endings, as they are on disk; thumbnails that are not in `known` (see `read_thumbnails`)
-    are made from the overlays in `out`. `tables` are further parts of the page.
-    """
-    with (
-        replacing(path) as unfinished,
-        unfinished.open("w", encoding="utf-8", errors="backslashreplace") as file,
-    ):
-        for part in _parts(facts, records, names, out, known, tables):
-            file.write(part)
-
-
-def _parts(
+def page(
     facts: Facts,
     records: Sequence[Record],
     names: Sequence[str],
@@ -353,13 +319,17 @@ def _parts(
     known: Mapping[str, str],
     tables: Iterable[str],
 ) -> Iterator[str]:
+    """Yield the report of a run; `known` are the thumbnails of an earlier one.
+
+    `names` are those of the results of each record below `out`, without endings, as on disk.
+    """
     yield HEAD
     yield f"<title>{escape(out.resolve().name)}: {images(len(records))}</title>\n"
     yield f"<style>\n{(HERE / 'report.css').read_text(encoding='utf-8')}</style>\n</head>\n<body>\n"
     yield "<header>\n"
     yield f"<h1>{escape(out.resolve().name)}</h1>\n"
     yield f"<p>{ENDED[facts['status']]} Begun {_when(facts['begun'])}, ended "
-    yield f"{_when(facts['ended'])}, {_duration(facts['seconds'])}.</p>\n</header>\n<main>\n"
+    yield f"{_when(facts['ended'])}, {spoken(facts['seconds'])}.</p>\n</header>\n<main>\n"
     yield from _counts(records)
     yield from failures(records)
     yield from notes(records)
@@ -374,12 +344,11 @@ def _parts(
 
 def _counts(records: Sequence[Record]) -> Iterator[str]:
     """Yield the number of images by status, and the number of objects."""
-    words = {"done": "finished", "skipped": "kept", "failed": "failed", "interrupted": "not begun"}
-    count = {word: sum(each.status == word for each in records) for word in words}
+    count = {word: sum(each.status == word for each in records) for word in WORDS}
     objects = sum(each.objects or 0 for each in records)
     yield '<dl class="counts">\n'
     yield f"<div><dt>objects</dt><dd>{objects:,}</dd></div>\n"
-    for word, text in words.items():
+    for word, text in WORDS.items():
         if count[word] or word == "done":
             yield f'<div class="{word}"><dt>{text}</dt><dd>{count[word]:,}</dd></div>\n'
     yield "</dl>\n"
@@ -413,12 +382,157 @@ def _when(text: str) -> str:
     return escape(text[:16].replace("T", " "))
 
 
-def _duration(seconds: float) -> str:
-    """Return a time with its unit.
+# ---- Conditions of images, such as drug and well: from their names, or from a table of files
 
-    >>> _duration(8.04), _duration(500), _duration(40_000)
-    ('8.0 s', '8 min', '11.1 h')
+FIELD = re.compile(r"\{([^{}]*)\}")
+TAKEN = ("file", "unit", "frame", "label", "status", "objects")  # columns of the tables
+
+
+def no_groups(_: str) -> dict[str, str]:
+    """Return the conditions of a file of a run without conditions."""
+    return {}
+
+
+def read_groups(text: str | None, files: Sequence[str]) -> Groups:
+    """Return a function from the path of a file to its conditions, in one order of names.
+
+    `text` is a pattern for the end of paths, "{condition}_{well}.tif", or the path of a CSV file
+    with a column "file". Conditions of a file that it does not name are "". Raises RefusedError if
+    it names none of the `files`.
+
+    >>> of = read_groups("{drug}/{well}_*.tif", ["plate/DMSO/A1_001.tif"])
+    >>> of("plate/DMSO/A1_001.tif"), of("other.tif")
+    ({'drug': 'DMSO', 'well': 'A1'}, {'drug': '', 'well': ''})
     """
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+    if text is None:
+        return no_groups
+    found = _of_pattern(text) if FIELD.search(text) else _of_table(text)
+    if files and not any(any(found(file).values()) for file in files):
+        message = (
+            f"--group must fit a file of the run; got {text!r} for files such as "
+            f"{quoted(files[0])}. Write what varies in braces, as in '{{condition}}_{{well}}.tif'."
+        )
+        raise RefusedError(message)
+    return found
+
+
+def _of_pattern(text: str) -> Groups:
+    names = FIELD.findall(text)
+    _check(text, names)
+    pieces = [re.escape(piece).replace(r"\*", "[^/]*") for piece in FIELD.split(text)[::2]]
+    fields = [*(f"(?P<g{k}>[^/]+?)" for k in range(len(names))), ""]
+    pattern = "".join(piece + field for piece, field in zip(pieces, fields, strict=True))
+    matching = re.compile(rf"(?:.*/)?{pattern}")
+
+    def of(file: str) -> dict[str, str]:
+        found = matching.fullmatch(file.replace("\\", "/"))
+        return {name: found[f"g{k}"] if found else "" for k, name in enumerate(names)}
+
+    return of
+
+
+def _of_table(text: str) -> Groups:
+    path = expanded(text, "--group")
+    if kind_of(path) != FILE or path.suffix.lower() != ".csv":
+        message = (
+            f"--group must be a pattern with names in braces, or a CSV file; got {text!r}. Try "
+            "'{condition}_{well}.tif'."
+        )
+        raise RefusedError(message)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, ValueError, csv.Error) as error:
+        message = f"--group must be a CSV file that can be read; got {quoted(path)}: {error}."
+        raise RefusedError(message) from error
+    names = [name for name in (rows[0] if rows else {}) if name not in ("file", None)]
+    if not rows or "file" not in rows[0]:
+        message = f"--group must have rows with a column 'file'; got none in {quoted(path)}."
+        raise RefusedError(message)
+    _check(text, names)
+    known = {Path(row["file"] or "").name: row for row in rows}
+
+    def of(file: str) -> dict[str, str]:
+        row = known.get(Path(file.replace("\\", "/")).name, {})
+        return {name: row.get(name) or "" for name in names}
+
+    return of
+
+
+def _check(text: str, names: Sequence[str]) -> None:
+    """Raise RefusedError unless names of conditions can be names of columns."""
+    wrong = [
+        name
+        for name in names
+        if not name.strip() or name in TAKEN or name in PROPERTIES or names.count(name) > 1
+    ]
+    if wrong or not names:
+        message = (
+            "--group must name conditions, each once, and none like a column of the tables; got "
+            f"{text!r}. Try '{{condition}}_{{well}}.tif'."
+        )
+        raise RefusedError(message)
+
+
+# ---- The conditions in the report of a run: a point for each image, and medians
+
+STRIP, DOT = (160, 22), 4.0
+MOST = 5  # columns that are compared
+
+
+def compare(records: Sequence[Record], groups: Groups) -> Iterator[str]:
+    """Yield a table for each condition that several images share, a row for each of its values.
+
+    Columns are objects and what was measured: a point for each image, and the median of these.
+    """
+    known = [each for each in records if each.complete]
+    columns = ["objects", *dict.fromkeys(name for each in known for name in each.statistics)]
+    columns = [name for name in columns if not name.endswith("_total")][:MOST]
+    for condition in groups(""):
+        rows: dict[str, list[Record]] = {}
+        for each in known:
+            rows.setdefault(groups(each.file)[condition], []).append(each)
+        if not 1 < len(rows) < len(known):
+            continue
+        yield f"<section>\n<h2>Images by {escape(condition)}</h2>\n"
+        yield '<div class="scroll"><table class="groups">\n<thead><tr>'
+        words = (condition, "images", *(name.replace("_", " ") for name in columns))
+        yield "".join(f"<th>{escape(word)}</th>" for word in words)
+        yield "</tr></thead>\n<tbody>\n"
+        for value, own in sorted(rows.items()):
+            yield f'<tr><th scope="row">{escape(value or "-")}</th><td>{len(own):,}</td>'
+            for name in columns:
+                yield f"<td>{_strip(_values(own, name), *_ends(known, name))}</td>"
+            yield "</tr>\n"
+        yield "</tbody>\n</table></div>\n</section>\n"
+
+
+def _values(records: Sequence[Record], name: str) -> list[float]:
+    """Return what is known of one column, for complete images."""
+    found = (each.objects if name == "objects" else each.statistics.get(name) for each in records)
+    return [float(value) for value in found if value is not None]
+
+
+def _ends(records: Sequence[Record], name: str) -> tuple[float, float]:
+    values = _values(records, name) or [0.0]
+    return min(0.0, *values), max(values)
+
+
+def _strip(values: Sequence[float], low: float, high: float) -> str:
+    """Return points on a line from `low` to `high`, and the median as a stroke and a number."""
+    if not values:
+        return ""
+    width, height = STRIP
+    scale = (width - 2 * DOT) / ((high - low) or 1)
+    middle = median(values)
+    points = "".join(
+        f'<circle cx="{DOT + (value - low) * scale:.1f}" cy="{height / 2:g}" r="{DOT:g}" '
+        f'fill-opacity=".35"><title>{value:,.6g}</title></circle>'
+        for value in sorted(values)
+    )
+    at = DOT + (middle - low) * scale
+    return (
+        f'<svg viewBox="0 0 {width} {height}" class="strip" role="img" aria-label="median '
+        f'{middle:,.4g}, {len(values)} images">{points}'
+        f'<line x1="{at:.1f}" x2="{at:.1f}" y1="1" y2="{height - 1}"/></svg> {middle:,.4g}'
+    )

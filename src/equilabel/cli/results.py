@@ -18,6 +18,7 @@ from equilabel.storage.table import write_table
 
 from .options import OME_ZARR
 from .records import describe_result
+from .trial import PIXEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
     from .options import Options
     from .records import Facts, Record, Sizes
+    from .trial import KnownAxes
 
-PIXEL = "px"  # unit of lengths if the pixel size is unknown
 INTENSITY = re.compile(r"intensity_mean(-\d+)?")
 TOTALED = ("area", "volume", "num_pixels")
 
@@ -160,51 +161,41 @@ class Made(NamedTuple):
 
     result: Segmentation  # its labels are not used: they may be on disk
     labels: Any  # array of int: in memory, memory-mapped, or Zarr
-    shown: Any  # the labeled channel, as an array or a lazy image
-    axes: str  # of the labels
-    stacked: bool
-    spacing: dict[str, float]  # pixel size by axis, where it is known
-    measured: dict[str, float]  # pixel size by axis that the table uses
-    unit: str  # of the pixel size
+    shown: Any  # the labeled channel, as an array or a lazy image; None without an image
+    known: KnownAxes
+    interval: float | None  # seconds between frames
     # coordinate of the first pixel by axis, where it is not 0
     origin: Mapping[str, float] = MappingProxyType({})
 
 
-def write_results(
-    made: Made, own: Path, options: Options, record: Record, *, interval: float | None
-) -> Record:
-    """Write labels, table and overlay of an image, and return its completed record.
-
-    `own` is the beginning of the paths of results; their folder exists. `interval` is in seconds
-    between frames.
-    """
-    from equilabel.storage.overlay import write_overlay
-
-    result = made.result
+def write_results(made: Made, own: Path, options: Options, record: Record) -> Record:
+    """Write labels, table and overlay of an image, and return its completed record."""
+    result, known = made.result, made.known
     paths = {
         kind: own.with_name(f"{own.name}{ending}") for kind, ending in options.endings().items()
     }
-    length = made.unit if made.measured else PIXEL
     columns = result.columns
-    units = column_units(columns, len(made.axes) - made.stacked, length)
+    units = column_units(columns, len(known.axes) - known.stacked, known.length)
     write_table(paths["table"], columns, units=units if options.unit_row else None)
-    _write_labels(paths["labels"], made, options, interval=interval)
+    if "labels" in paths:
+        _write_labels(paths["labels"], made, options)
     if "overlay" in paths:
-        sides = [made.spacing.get(axis, 1.0) for axis in "YX"]
+        from equilabel.storage.overlay import write_overlay
+
+        sides = [known.spacing.get(axis, 1.0) for axis in "YX"]
         write_overlay(paths["overlay"], made.shown, made.labels, spacing=sides)
     if "outlines" in paths:
         from equilabel import write_outlines
 
-        write_outlines(paths["outlines"], made.labels, result.table, stacked=made.stacked)
+        write_outlines(paths["outlines"], made.labels, result.table, stacked=known.stacked)
     outputs = {kind: describe_result(path, record.name) for kind, path in paths.items()}
     outputs["table"]["units"] = units
-    frames = summarize_frames(result.table, made.labels) if made.stacked else ()
+    frames = summarize_frames(result.table, made.labels) if known.stacked else ()
     return replace(
         record,
         status="done",
-        **describe_objects(result),
-        spacing=made.measured,
-        unit=made.unit if made.measured else "",
+        spacing=known.measured,
+        unit=known.unit if known.measured else "",
         statistics=summarize(columns),
         sizes=count_sizes(columns, units),
         frames=tuple(frames),
@@ -212,18 +203,19 @@ def write_results(
     )
 
 
-def _write_labels(path: Path, made: Made, options: Options, *, interval: float | None) -> None:
+def _write_labels(path: Path, made: Made, options: Options) -> None:
     """Write labels with their axes and pixel size, in the format of --labels-format."""
-    known: Any = {"axes": made.axes, "spacing": made.spacing, "unit": made.unit}
+    axes = made.known
+    known: Any = {"axes": axes.axes, "spacing": axes.spacing, "unit": axes.unit}
     if options.labels_format == OME_ZARR:
         from equilabel.chunked.ome_labels import write_store
 
-        found: Any = {"most": int(made.result.num), "table": made.result.table}
-        write_store(path, made.labels, **known, interval=interval, origin=made.origin, **found)
+        known |= {"most": int(made.result.num), "table": made.result.table, "origin": made.origin}
+        write_store(path, made.labels, **known, interval=made.interval)
     else:
         from equilabel.storage.tiff import write_labels
 
-        write_labels(path, made.labels, **known, interval=interval)
+        write_labels(path, made.labels, **known, interval=made.interval)
 
 
 def describe_objects(result: Segmentation) -> Facts:
@@ -253,10 +245,7 @@ def _plain(value: Any) -> Any:
 def write_summary(
     path: Path, records: list[Record], groups: Callable[[str], dict[str, str]] = lambda _: {}
 ) -> None:
-    """Write a table with a row for each image, followed by one for each frame of a stack.
-
-    `groups` returns the conditions of a file, which are columns after its name.
-    """
+    """Write a table with a row for each image, followed by one for each frame of a stack."""
     names = dict.fromkeys(name for record in records for name in record.statistics)
     columns: dict[str, list[Any]] = {}
     for record in records:

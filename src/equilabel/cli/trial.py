@@ -1,34 +1,252 @@
-"""What is known before an image is labeled: whether options work, and how much memory it takes."""
+"""What is known before an image is labeled: its axes, whether options work, and its memory."""
 
 from __future__ import annotations
 
 import errno
 import math
 import warnings
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from importlib.util import find_spec
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from equilabel import segment_chunked
+from equilabel.colors import COLORS
 from equilabel.forecast import BASE, LABELED, of_elements, of_pixels
 from equilabel.options import SegmentOptions, options_of
 from equilabel.quantities import parse
 from equilabel.storage.errors import is_shortage
 from equilabel.storage.images import TIFF
 from equilabel.storage.memory import free, readable
-from equilabel.storage.ome_zarr import is_zarr
+from equilabel.storage.metadata import doubt
+from equilabel.storage.ome_zarr import find_image, is_zarr
 
-from .errors import explain
+from .streams import explain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from equilabel.array_types import HostArray
-    from equilabel.storage.metadata import Header
+    from equilabel.storage.metadata import Header, TiffImage
 
     from .options import Options
+
+# ---- What a file says of its axes, channels and pixel size, and notes about what was guessed
+
+MOST = 12  # channels listed in a message
+LENGTHS = ("sigma", "block_size", "background", "closing", "opening")
+PIXEL = "px"  # unit of lengths if the pixel size is unknown
+
+
+def find_channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None, int | str | None]:
+    """Return the axis of channels and the index of the channel to label, or a color as gray values.
+
+    Both are None if the image has no axis of channels. Raises ValueError if the image has no such
+    channel, or has several and `wanted` is None.
+    """
+    if "C" not in image.axes:
+        if wanted in (None, 0) or str(wanted) in image.channels:
+            return None, None
+        only = "".join(f" or {name!r}" for name in image.channels)
+        message = (
+            f"--channel must be 0{only} for an image with one channel; got {wanted!r}. "
+            "Leave it out."
+        )
+        raise ValueError(message)
+    axis = image.axes.index("C")
+    count = image.pixels.shape[axis]
+    if wanted is None and count == 1:
+        return axis, 0
+    if isinstance(wanted, int) and 0 <= wanted < count:
+        return axis, wanted
+    if wanted is not None and str(wanted) in image.channels:  # "488" can be a name too
+        return axis, image.channels.index(str(wanted))
+    colored = image.channels[:3] == COLORS[1:4]
+    if colored and str(wanted).lower() in COLORS:
+        return axis, str(wanted).lower()
+    if colored and wanted is None:
+        message = (
+            "--channel must be given for an image in colors; got none. Pass --channel gray, or "
+            f"one of {', '.join(COLORS[1:])}."
+        )
+        raise ValueError(message)
+    got = "none" if wanted is None else repr(wanted)
+    folded = {name.casefold(): name for name in reversed(image.channels)}
+    near = get_close_matches(str(wanted or "").casefold(), folded, n=1, cutoff=0.5)
+    message = (
+        f"--channel must be one of {_listed(image.channels, count)} for this image; got {got}. "
+        f"{f'Did you mean {folded[near[0]]!r}?' if near else 'Pass --channel 0 for the first.'}"
+    )
+    raise ValueError(message)
+
+
+def _listed(names: Sequence[str], count: int) -> str:
+    """List the channels of an image as a user can type them.
+
+    >>> _listed(("DAPI", "GFP"), 2), _listed((), 3)
+    ("0 'DAPI', 1 'GFP'", '0, 1, 2')
+    """
+    every = [f"{number} {name!r}" for number, name in enumerate(names)] or list(
+        map(str, range(count))
+    )
+    return ", ".join(every if count <= MOST else [*every[: MOST - 1], "...", every[-1]])
+
+
+def spacing_of(image: TiffImage, options: Options) -> tuple[dict[str, float], str]:
+    """Return the pixel size by axis, and its unit, from the options or the file."""
+    space = "".join(axis for axis in image.axes if axis in "ZYX")
+    unit = image.unit if options.unit is None else options.unit
+    if options.spacing is None:
+        return {axis: image.spacing[axis] for axis in space if axis in image.spacing}, unit
+    values = options.spacing if len(options.spacing) > 1 else options.spacing * len(space)
+    if len(values) != len(space):
+        message = (
+            f"--spacing must be 1 or {len(space)} numbers for axes {space!r}; got {len(values)}. "
+            "Pass one number for all axes, or leave it out to use that of the file."
+        )
+        raise ValueError(message)
+    return dict(zip(space, values, strict=True)), unit
+
+
+class KnownAxes(NamedTuple):
+    """Meaning of the axes of an image."""
+
+    channel_axis: int | None  # from `find_channel`
+    channel: int | str | None  # from `find_channel`
+    axes: str  # letters of the other axes
+    stacked: bool  # whether the first of `axes` counts images
+    spacing: dict[str, float]  # pixel size by axis, where it is known
+    unit: str  # of the pixel size
+    distances: tuple[float, ...] | None  # of the axes of one image, 1 for time; None if not known
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """Pixel size by axis that the table uses; empty if that of an axis is unknown."""
+        known = self.spacing if self.distances is not None else {}
+        return {axis: known[axis] for axis in self.axes if axis in known}
+
+    @property
+    def length(self) -> str:
+        """Unit of lengths in the table."""
+        return self.unit if self.measured else PIXEL
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Keyword arguments of `segment`."""
+        unit = None if self.distances is None else self.unit
+        return {"spacing": self.distances, "unit": unit, "stacked": self.stacked}
+
+
+def known_axes(image: TiffImage, options: Options, what: str = "an image") -> KnownAxes:
+    """Return the meaning of the axes of an image; raise ValueError if options do not fit them."""
+    channel_axis, channel = find_channel(image, options.channel)
+    axes = image.axes.replace("C", "")
+    spacing, unit = spacing_of(image, options)
+    stacked = "T" in axes if options.stacked is None else options.stacked and len(axes) > 2
+    if options.segment.get("track") and len(axes) < 3:
+        message = f"--track needs {what} of several frames; got axes {axes!r}. Leave it out."
+        raise ValueError(message)
+    space = axes[stacked:]
+    for name in (*LENGTHS, "min_size", "max_size"):
+        value = options.segment.get(name)
+        each = value if isinstance(value, tuple) else (value,)
+        if "T" in space and any(isinstance(one, str) for one in each):
+            message = (
+                f"{name} must be in pixels where --no-stacked reads times as depth; got {value!r}. "
+                "Pass pixels, or leave --no-stacked out."
+            )
+            raise ValueError(message)
+    complete = all(axis == "T" or axis in spacing for axis in space)
+    distances = tuple(spacing.get(axis, 1.0) for axis in space) if complete else None
+    return KnownAxes(channel_axis, channel, axes, stacked, spacing, unit, distances)
+
+
+def notes_of_file(image: TiffImage, options: Options) -> tuple[str, ...]:
+    """Return the notes about a file; without the question about planes or times if answered."""
+    if options.stacked is None:
+        return image.notes
+    return tuple(note for note in image.notes if "-stacked" not in note)
+
+
+def notes_on_spacing(known: KnownAxes, options: Options) -> tuple[str, ...]:
+    """Return notes about a pixel size that is doubtful, is not used, or has a guessed unit."""
+    measured, spacing, unit = known.measured, known.spacing, known.unit
+    notes: list[str] = []
+    given = options.spacing and options.unit
+    if not given and (doubtful := doubt(spacing, unit)):
+        notes.append(f"{doubtful}: pass --spacing and --unit if that is wrong.")
+    if not measured and spacing:
+        axes = "".join(spacing)
+        notes.append(f"The pixel size is known along {axes} only: lengths are in pixels.")
+    elif options.spacing and not options.unit and unit:
+        notes.append(f"--spacing was taken to be in {unit}, the unit of the file (see --unit).")
+    elif not spacing and options.unit is not None:
+        notes.append("The pixel size is not known: --unit was not used.")
+    return tuple(notes)
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Meaning of the axes of an image."""
+
+    arguments: dict[str, Any]  # keyword arguments of `segment_chunked`
+    shape: tuple[int, ...]  # of the image
+    names: str = ""  # a letter for each axis of the image; "" for a plain Zarr
+    known: KnownAxes | None = None  # None for a plain Zarr
+    unit: str = PIXEL  # of lengths in the table
+    notes: tuple[str, ...] = ()  # about what was guessed
+    interval: float | None = None  # seconds between frames
+
+
+def find_axes(path: Path, options: Options) -> Axes:
+    """Return the meaning of the axes of an image, from its file and the options."""
+    from equilabel.storage.ome_zarr import describe_zarr, note_missing
+    from equilabel.storage.tiff import describe_tiff
+
+    if not is_zarr(path):
+        return _named(describe_tiff(path), options, is_file=path.is_file())
+    image, missing = describe_zarr(path), note_missing(find_image(path).path)
+    if image.axes:
+        found = _named(image, options)
+        return replace(found, notes=(*found.notes, *missing))
+    if options.channel is not None:
+        message = (
+            "--channel needs the axes of an OME-Zarr; got a plain Zarr, whose axes have no names. "
+            "Leave it out."
+        )
+        raise ValueError(message)
+    given = options.spacing
+    distances = given[0] if given is not None and len(given) == 1 else given
+    how = {"spacing": distances, "unit": options.unit, "stacked": bool(options.stacked)}
+    unit = PIXEL if given is None else options.unit or ""
+    return Axes(how, image.pixels.shape, unit=unit, notes=tuple(missing))
+
+
+def _named(image: TiffImage, options: Options, *, is_file: bool = False) -> Axes:
+    """Return the meaning of axes with names."""
+    known = known_axes(image, options)
+    if known.axes != "".join(sorted(known.axes, key="TZYX".index)):
+        message = (
+            "image must have its axes in the order T, Z, Y, X to be read in chunks; got "
+            f"{known.axes!r}. Convert it to OME-Zarr in that order."
+        )
+        raise ValueError(message)
+    arguments = {**known.arguments, "channel": known.channel}
+    arguments["unit"] = arguments["unit"] or None
+    if known.distances is None:
+        arguments["spacing"] = (1.0,) * (len(known.axes) - known.stacked)
+    if is_file:
+        arguments["channel_axis"] = known.channel_axis
+    notes = (*notes_of_file(image, options), *notes_on_spacing(known, options))
+    shape, length = image.pixels.shape, known.length
+    return Axes(arguments, shape, image.axes, known, length, notes, image.interval)
+
+
+# ---- Memory, and whether an image is labeled block by block
 
 # Options of both `segment` and `segment_chunked`; the others need all pixels at once.
 TAKEN = tuple(
@@ -79,10 +297,7 @@ def of_block(header: Header, options: Options) -> tuple[int, int]:
 
 
 def is_in_blocks(path: Path, options: Options) -> bool:
-    """Return whether an image of a run is labeled block by block.
-
-    Raises UnreadableImageError, OSError or ValueError if it cannot be read.
-    """
+    """Return whether an image of a run is labeled block by block."""
     from equilabel.storage.images import read_header
 
     if options.command != "batch" or options.slices:
@@ -137,6 +352,8 @@ def refuse_too_large(path: Path, header: Header, options: Options) -> None:
         raise ValueError(message)
 
 
+# ---- A trial of the options, on small images
+
 # Shapes for axes YX, ZYX, TYX, and TZYX as a stack or not, each with whether it is a stack.
 IMAGES = (
     ((32, 32), False),
@@ -167,8 +384,8 @@ def check(options: Options) -> str:
         try:
             arguments = options.segment if options.spacing else _without_units(options.segment)
             with warnings.catch_warnings(action="ignore"):
-                given = {**arguments, "unit": unit}
-                _try(_noise(shape), options, given, stacked=stacked, spacing=spacing)
+                given = {"unit": unit, "stacked": stacked, "spacing": spacing}
+                _try(_noise(shape), options, {**arguments, **given})
         except Exception as error:
             if is_shortage(error) or (isinstance(error, OSError) and error.errno in TEMPORARY):
                 return ""  # not caused by the options; if it lasts, images fail
@@ -178,46 +395,31 @@ def check(options: Options) -> str:
     return complaint
 
 
-def try_axes(
-    options: Options,
-    rank: int,
-    *,
-    stacked: bool,
-    spacing: tuple[float, ...] | None,
-    unit: str | None,
-) -> None:
-    """Try options on a small image with the axes and the pixel size of a real one.
-
-    `rank` is the number of spatial axes; the other arguments are those of `segment`. Raises the
-    ValueError or TypeError of labeling the real image.
-    """
-    shape = next(s for s, is_stack in IMAGES if (len(s) - is_stack, is_stack) == (rank, stacked))
+def try_axes(options: Options, axes: str, given: dict[str, Any]) -> None:
+    """Try options on a small image of the axes of a real one, with what is `given` for it."""
+    kind = len(axes) - given["stacked"], given["stacked"]
+    shape = next(s for s, is_stack in IMAGES if (len(s) - is_stack, is_stack) == kind)
     with warnings.catch_warnings(action="ignore"):
-        given = {**options.segment, "unit": unit}
-        _try(_noise(shape), options, given, stacked=stacked, spacing=spacing)
+        _try(_noise(shape), options, {**options.segment, **given})
 
 
 def _noise(shape: tuple[int, ...]) -> HostArray:
     """Return pixels of two classes, in which every method finds a threshold."""
-    import numpy as np
-
     noise = np.random.default_rng(0).normal(50, 8, shape)
     noise[..., 4:12, 4:12] += 120
     return noise
 
 
-def _try(noise: HostArray, options: Options, arguments: dict[str, Any], **given: Any) -> None:
+def _try(noise: HostArray, options: Options, given: dict[str, Any]) -> None:
+    from equilabel import measure, segment
+
     if options.command == "measure":
-        from equilabel import measure
-
-        numbers, names = (noise > 110).astype(int), options.segment.get("properties")
         values = noise if options.overlay else None  # overlays need an image too
-        own = {"stacked": given["stacked"], "track": bool(options.segment.get("track"))}
-        measure(numbers, values, names, spacing=given["spacing"], **own)
-        return
-    from equilabel import segment
-
-    segment(noise, **arguments, **given)
+        own = {name: given[name] for name in ("spacing", "stacked")}
+        names, track = given.get("properties"), bool(given.get("track"))
+        measure((noise > 110).astype(int), values, names, track=track, **own)
+    else:
+        segment(noise, **given)
 
 
 def _without_units(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -227,14 +429,10 @@ def _without_units(arguments: dict[str, Any]) -> dict[str, Any]:
     {'sigma': 3.0, 'block_size': (3.0, '3px'), 'min_size': '5um2'}
     """
     found = dict(arguments)
-    for name in ("sigma", "block_size", "background", "closing", "opening", "split"):
+    for name in (*LENGTHS, "split"):
         value = arguments.get(name)
         if isinstance(value, (str, tuple)):
             each = value if isinstance(value, tuple) else (value,)
-            kept = tuple(3.0 if _is_physical(name, one) else one for one in each)
+            kept = tuple(3.0 if parse(name, one).is_physical else one for one in each)
             found[name] = kept if isinstance(value, tuple) else kept[0]
     return found
-
-
-def _is_physical(name: str, length: object) -> bool:
-    return parse(name, length).is_physical

@@ -10,8 +10,8 @@ import sys
 import warnings
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import wait
 from threading import Lock, Thread
@@ -22,17 +22,16 @@ from equilabel.devices import compiling
 from equilabel.storage.memory import keep_freed
 
 from . import streams
-from .errors import MEMORY, explain
-from .inputs import printable
 from .one import Job, label_one
 from .options import RefusedError
 from .records import Record
+from .streams import MEMORY, explain
 from .trial import check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from multiprocessing.connection import Connection
-    from types import TracebackType
+    from pathlib import Path
 
     from .options import Options
     from .records import Provenance
@@ -52,14 +51,13 @@ class News(str):
 class Worker:
     """A process, the pipe to it, and its current job.
 
-    `job` is the current job, None if it is idle; `following` is the next one, already sent; `ready`
-    tells whether the process has tried the options. Raises OSError if it cannot be started.
+    `job` is the current job, None if it is idle; `ready` tells whether the process has tried the
+    options. The other arguments are those of `serve`. Raises OSError if it cannot be started.
     """
 
-    def __init__(self, options: Options, provenance: Provenance, threads: int) -> None:
+    def __init__(self, options: Options, provenance: Provenance, *how: Any) -> None:
         context = get_context("spawn")  # a forked child would inherit locks of threads
         self.job: Job | None = None
-        self.following: Job | None = None
         self.ready = False
         self.since, self.late = monotonic(), 0.0
         self.fingerprint = provenance.fingerprint
@@ -67,7 +65,7 @@ class Worker:
         self.connection: Any  # of another type on Windows
         self.connection, theirs = context.Pipe()
         self.process = context.Process(
-            target=serve, args=(theirs, options, provenance, threads), daemon=True
+            target=serve, args=(theirs, options, provenance, *how), daemon=True
         )
         try:
             with streams.withheld():
@@ -79,11 +77,8 @@ class Worker:
             theirs.close()
 
     def give(self, job: Job) -> None:
-        """Send a job; if the process has one, it starts the new one afterwards."""
-        if self.job is None:
-            self.job, self.since = job, monotonic()
-        else:
-            self.following = job
+        """Send a job."""
+        self.job, self.since = job, monotonic()
         with suppress(OSError):  # it has died: `answer` reports this
             self.connection.send(job)
 
@@ -95,17 +90,14 @@ class Worker:
             self.process.kill()
 
     def answer(self) -> Record | str | None:
-        """Receive a record, news, or an error about the options; None if the process died.
-
-        After a record or a death, `job` is the following job.
-        """
+        """Receive a record, news, or an error about the options; None if the process died."""
         try:
             answer: Record | str | None = self.connection.recv()
         except (EOFError, OSError):
             self.process.join()
             answer = None
         if not isinstance(answer, str):
-            self.job, self.following, self.since = self.following, None, monotonic()
+            self.job, self.since = None, monotonic()
         return answer
 
     def alive(self) -> bool:
@@ -116,14 +108,7 @@ class Worker:
         """Return the record of an image whose process died."""
         shutil.rmtree(job.place, ignore_errors=True)
         how = self.cause()
-        names = printable(job.path), printable(job.name)
-        return Record(
-            *names,
-            "failed",
-            error=explain_end(how, self.late),
-            fingerprint=self.fingerprint,
-            attempts=(*job.attempts, how),
-        )
+        return job.failure(self.fingerprint, explain_end(how, self.late), how)
 
     def cause(self) -> str:
         """Return in a few words how the process ended."""
@@ -163,9 +148,21 @@ def explain_end(how: str, limit: float = 0) -> str:
     )
 
 
-def serve(connection: Connection, options: Options, provenance: Provenance, threads: int) -> None:
-    """Receive jobs and send records, until the pipe is closed."""
+def serve(
+    connection: Connection,
+    options: Options,
+    provenance: Provenance,
+    threads: int,
+    folder: Path | None = None,
+    idle: float | None = None,
+) -> None:
+    """Receive jobs and send records, until the pipe is closed or there was none for `idle` seconds.
+
+    `folder` is that to which the paths of jobs are relative, by default the current one.
+    """
     streams.ignore()
+    if folder is not None:
+        os.chdir(folder)
     keep_freed()
     Thread(target=_follow, daemon=True).start()
     os.environ.setdefault(THREADS, str(threads))
@@ -182,7 +179,7 @@ def serve(connection: Connection, options: Options, provenance: Provenance, thre
     try:
         with compiling.listening(tell):
             send(check(options))
-            while True:
+            while connection.poll(idle):
                 send(label_one(connection.recv(), options, provenance))
     except (EOFError, BrokenPipeError, ConnectionError):
         return  # the parent has no more jobs
@@ -219,7 +216,6 @@ def _follow() -> None:
 POLL = 0.2  # seconds between calls of `stop`
 STARTS = 3  # failed attempts to start a process before giving up
 PAUSE = 0.5  # seconds between these attempts
-QUICK = 0.2  # seconds; a worker with faster images gets its next job in advance
 AGAIN = "-again"  # ending of the folder of a second attempt
 
 
@@ -236,14 +232,12 @@ def label_all(
 ) -> Generator[tuple[Job, Record]]:
     """Label images in `count` processes, and yield each one when it is finished.
 
-    `jobs` are started in their order, and each process gets its share of the cores. `limit` is in
-    seconds for each image. `stop` is called several times a second; once it returns True, current
-    work is dropped. `begin` is called once, when the options have passed their trial and the first
-    image starts. `tell` is called with a message if a worker is slow (when it compiles), and with
-    "" at the end of that. Raises RefusedError if the options fit no image, or no worker can be
-    started.
+    `limit` is in seconds for each image. Once `stop` returns True, current work is dropped. `begin`
+    is called once, when the options have passed their trial. `tell` is called with what takes long
+    (functions are compiled), and with "" at the end of that. Raises RefusedError if the options fit
+    no image, or no process can be started.
     """
-    pool = _Pool(jobs, options, provenance, count, limit, begin, tell)
+    pool = _Pool(deque(jobs), options, provenance, limit, begin, tell, min(count, len(jobs)))
     try:
         while pool.pending() and not stop():
             pool.start_workers()
@@ -252,27 +246,22 @@ def label_all(
         pool.close()
 
 
+@dataclass
 class _Pool:
     """Workers, waiting jobs, and jobs to be tried again."""
 
-    def __init__(
-        self,
-        jobs: Sequence[Job],
-        options: Options,
-        provenance: Provenance,
-        count: int,
-        limit: float | None,
-        begin: Callable[[], None],
-        tell: Callable[[str], None],
-    ) -> None:
-        self.waiting, self.again = deque(jobs), deque[Job]()
-        self.options, self.provenance, self.limit = options, provenance, limit
-        self.begin, self.tell = begin, tell
-        self.most = min(count, len(jobs))
-        self.workers: list[Worker] = []
-        self.approved = False  # whether the options have been tried
-        self.held = False  # whether to start no worker until another image is finished
-        self.failures: list[str] = []  # reasons of consecutive failed starts
+    waiting: deque[Job]
+    options: Options
+    provenance: Provenance
+    limit: float | None
+    begin: Callable[[], None]
+    tell: Callable[[str], None]
+    most: int  # workers
+    again: deque[Job] = field(default_factory=deque)
+    workers: list[Worker] = field(default_factory=list)
+    approved: bool = False  # whether the options have been tried
+    held: bool = False  # whether to start no worker until another image is finished
+    failures: list[str] = field(default_factory=list)  # reasons of consecutive failed starts
 
     def pending(self) -> bool:
         """Return whether any job is left."""
@@ -325,28 +314,12 @@ class _Pool:
                 self.start(worker, answer)
                 continue
             record = answer if isinstance(answer, Record) else worker.failure(job)
-            if worker.alive():
-                self.give_more(worker, record)
+            if worker.alive() and self.waiting:
+                worker.give(self.waiting.popleft())
             else:
-                self.take_back(worker)
-            if worker.job is None:
                 self.remove(worker)
             self.held = False
             yield from self.finish(job, record)
-
-    def give_more(self, worker: Worker, record: Record) -> None:
-        """Send a worker its next job, and one more if images are quick."""
-        if worker.job is None and self.waiting:
-            worker.give(self.waiting.popleft())
-        enough = len(self.waiting) > len(self.workers)  # no worker becomes idle because of it
-        if record.seconds < QUICK and enough and worker.following is None:
-            worker.give(self.waiting.popleft())
-
-    def take_back(self, worker: Worker) -> None:
-        """Return the job that a dead worker has not begun to the queue."""
-        if worker.job is not None:
-            self.waiting.appendleft(worker.job)
-            worker.job = None
 
     def start(self, worker: Worker, answer: Record | str | None) -> None:
         """Send a new worker its first job, unless it cannot work."""
@@ -380,15 +353,8 @@ class _Pool:
         self.waiting.clear()
         self.again.clear()
         for job in left:
-            record = Record(
-                printable(job.path),
-                printable(job.name),
-                "failed",
-                error=self.failure_message(),
-                fingerprint=self.provenance.fingerprint,
-                attempts=(*job.attempts, "not started"),
-            )
-            yield job, record
+            made_with = self.provenance.fingerprint
+            yield job, job.failure(made_with, self.failure_message(), "not started")
 
     def remove(self, worker: Worker) -> None:
         """Kill a worker and forget it."""
@@ -426,50 +392,31 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Settling:
-    """Keep the results of images in `threads` threads, and show the records.
+@contextmanager
+def settling(
+    keep: Callable[[Job, Record], Record], show: Callable[[Record], None], threads: int
+) -> Iterator[Callable[[Job, Record], None]]:
+    """Yield a function that keeps the results of an image in one of `threads` threads.
 
     `keep` is called in a thread with a job and its record, and returns the final record; `show` is
-    then called with it, in one thread at a time. With one thread, images are kept in the order of
-    `add`. All are kept when the with block ends. If the program is killed, the next run finds the
-    results (see `find_finished`).
+    then called with it, in one thread at a time. The function waits while all threads are busy, and
+    raises what was raised in them; with one thread, images are kept in the order of calls. All are
+    kept when the with block ends. If the program is killed, the next run finds the results (see
+    `find_finished`).
     """
+    turn, under_way = Lock(), deque[Future[None]]()
 
-    def __init__(
-        self, keep: Callable[[Job, Record], Record], show: Callable[[Record], None], threads: int
-    ) -> None:
-        self._keep, self._show, self._threads = keep, show, threads
-        self._pool = ThreadPoolExecutor(threads, "settling")
-        self._under_way: deque[Future[None]] = deque()
-        self._turn = Lock()
+    def settle(job: Job, record: Record) -> None:
+        record = keep(job, record)
+        with turn:
+            show(record)
 
-    def add(self, job: Job, record: Record) -> None:
-        """Keep the results of an image; wait while all threads are busy.
+    def add(job: Job, record: Record) -> None:
+        while len(under_way) >= threads or (under_way and under_way[0].done()):
+            under_way.popleft().result()
+        under_way.append(pool.submit(settle, job, record))
 
-        Raises what an earlier call of `keep` or `show` raised.
-        """
-        while len(self._under_way) >= self._threads or self._is_first_done():
-            self._under_way.popleft().result()
-        self._under_way.append(self._pool.submit(self._settle, job, record))
-
-    def _is_first_done(self) -> bool:
-        return bool(self._under_way) and self._under_way[0].done()
-
-    def _settle(self, job: Job, record: Record) -> None:
-        record = self._keep(job, record)
-        with self._turn:
-            self._show(record)
-
-    def __enter__(self) -> Settling:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._pool.shutdown()
-        if error is None:
-            for each in self._under_way:
-                each.result()
+    with ThreadPoolExecutor(threads, "settling") as pool:
+        yield add
+    for each in under_way:
+        each.result()
