@@ -53,6 +53,15 @@ def test_conditions_are_columns_of_the_tables(here, ending):
     assert (here / f"out/objects.{ending}").read_bytes() == before
 
 
+def test_a_run_that_is_repeated_has_the_conditions_of_its_record(here):
+    fill(here)
+    assert main(["batch", "in", "--out", "out", "--group", "{drug}_{well}.tif"]) == 0
+    assert main(["batch", "--from", "out/run.json", "--out", "again"]) == 0
+    assert (here / "again/objects.csv").read_bytes() == (here / "out/objects.csv").read_bytes()
+    assert main(["batch", "--from", "out/run.json", "--out", "one", "--group", "{all}.tif"]) == 0
+    assert pd.read_csv("one/objects.csv")["all"][0] == "high_W0"
+
+
 def test_conditions_from_a_table(here):
     fill(here)
     files = ["none_W0.tif", "x/none_W1.tif", "high_W0.tif", "high_W1.tif"]

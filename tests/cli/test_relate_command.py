@@ -137,3 +137,11 @@ def test_outlines_of_images_in_chunks_are_refused(here, capsys):
     words = ["segment", "b.tif", "--out", "out", "--chunked", "--outlines", "geojson"]
     assert main(words) == 2
     assert not (here / "out").exists()
+
+
+def test_outlines_of_a_movie_of_volumes_are_refused_before_its_segmentation(here, capsys):
+    tiff("a.tif", np.ones((2, 3, 8, 9), np.uint8), imagej=True, metadata={"axes": "TZYX"})
+    assert main(["segment", "a.tif", "--outlines", "geojson"]) == 1
+    said = capsys.readouterr().err
+    assert "--outlines needs an image of two axes, frames or planes; got axes 'TZYX'" in said
+    assert not list(here.glob("a_*"))

@@ -95,6 +95,8 @@ def run(
         inputs, skipped = find(words, out, recursive=how.recursive, slices=options.slices)
     skipped = [*(earlier.notes if earlier else ()), *skipped]
     refuse_clashes(inputs, options.endings())
+    if earlier is not None and how.group is None:
+        how = replace(how, group=earlier.group)
     groups = read_groups(how.group, [printable(item.path) for item in inputs])
     if how.dry_run:
         _check_folder(out, inputs, options, how)
@@ -386,6 +388,7 @@ class Batch:
             "ended": datetime.now().astimezone().isoformat(timespec="seconds"),
             "seconds": round(perf_counter() - self.clock, 3),
             "parameters": self.provenance.parameters,
+            "group": self.how.group,
             "fingerprint": self.provenance.fingerprint,
             "versions": {"python": platform.python_version(), **self.provenance.versions},
             "platform": platform.platform(),

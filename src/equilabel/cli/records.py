@@ -363,11 +363,12 @@ OPTIONS = (*options_of(SegmentOptions), *options_of(Options))
 
 
 class Earlier(NamedTuple):
-    """An earlier run: its options, its images, and lines about versions that differ."""
+    """An earlier run: its options, its images, conditions, and lines about other versions."""
 
     options: Options
     inputs: Sequence[Input]
     notes: Sequence[str]
+    group: str | None = None
 
 
 def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Earlier:
@@ -391,7 +392,8 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
     differing = differences(made_with, Provenance(made_with.parameters, versions))
     notes = [printable(f"{path}: {'; '.join(differing)}")] if differing else []
     inputs = [] if given.get("inputs") else _inputs(path, content)
-    return Earlier(options, inputs, notes)
+    group = content.get("group")
+    return Earlier(options, inputs, notes, group if isinstance(group, str) else None)
 
 
 def _check(path: Path, content: Facts, values: Mapping[str, Any], command: str) -> None:

@@ -150,6 +150,12 @@ def known_axes(image: TiffImage, options: Options, what: str = "an image") -> Kn
     if options.segment.get("track") and len(axes) < 3:
         message = f"--track needs {what} of several frames; got axes {axes!r}. Leave it out."
         raise ValueError(message)
+    if options.outlines and len(axes) not in ((3,) if stacked else (2, 3)):
+        message = (
+            f"--outlines needs {what} of two axes, frames or planes; got axes {axes!r}. Leave it "
+            "out, or pass the volumes one by one."
+        )
+        raise ValueError(message)
     space = axes[stacked:]
     for name in (*LENGTHS, "min_size", "max_size"):
         value = options.segment.get(name)
