@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -24,36 +24,12 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import Array, HostArray
 
+    from .cpu.accumulate import Accumulator  # that of CUDA has the same methods
     from .properties import Plan
 
 
-# ---- The interface to the kernels of a device
-
 Box: TypeAlias = "Sequence[tuple[int, int]]"
 """First and last + 1 pixel along each axis."""
-
-
-class Accumulator(Protocol):
-    """Counts of every label of an image, and further sums over its pixels."""
-
-    labels: NDArray[np.int64]  # (N,), those that occur, ascending
-    table: NDArray[np.int64]  # (N, layout.width), see `equilabel.measuring.counts`
-
-    def values(self, values: Array) -> tuple[HostArray, ...]:
-        """Return sums, minima and maxima of values; for small integers also sums of squares."""
-        ...
-
-    def squares(self, values: Array, centers: HostArray) -> NDArray[np.float64]:
-        """Return sums of squared distances of values from a center, for each label and channel."""
-        ...
-
-    def powers(self, centers: HostArray) -> NDArray[np.float64]:
-        """Return sums of products of powers of coordinates, up to 3 along each spatial axis."""
-        ...
-
-    def weighted(self, values: Array, channel: int, centers: HostArray) -> NDArray[np.float64]:
-        """Return sums as `powers` does, each pixel weighted by its value in one channel."""
-        ...
 
 
 # ---- Sums of values under each label: exact for integers of any type
