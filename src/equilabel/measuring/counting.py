@@ -247,33 +247,28 @@ def _sum_moments(
     found: Accumulator, flat: Array, counts: Counts, plan: Plan
 ) -> dict[str, NDArray[np.float64]]:
     """Sum powers of coordinates around the corner of the bounding box and around centroids."""
-    rank = plan.layout.rank
+    rank, channels = plan.layout.rank, 0 if flat is None else flat.shape[1]
     place_of = Measurement(counts, (1.0,) * rank)
     corner = place_of.first.astype(np.float64)
+    shape = (len(corner), *(4,) * rank)
+
+    def weighted(centers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum each channel around centers, (N, rank, C)."""
+        parts = np.empty((*shape, channels))
+        for channel in range(channels):
+            around = np.ascontiguousarray(centers[..., channel])
+            parts[..., channel] = found.weighted(flat, channel, around).reshape(shape)
+        return parts
+
     sums: dict[str, NDArray[np.float64]] = {}
     if "raw" in plan.needs:
-        sums["raw"] = _shaped(found.powers(corner), rank)
+        sums["raw"] = found.powers(corner).reshape(shape)
     if "central" in plan.needs:
-        sums["central"] = _shaped(found.powers(corner + place_of.local), rank)
+        sums["central"] = found.powers(corner + place_of.local).reshape(shape)
     if "weighted" in plan.needs:
-        channels = range(flat.shape[1])
-        parts = [_shaped(found.weighted(flat, channel, corner), rank) for channel in channels]
-        sums["weighted"] = _stacked(parts, len(corner), rank)
+        sums["weighted"] = weighted(np.repeat(corner[..., None], channels, axis=2))
     if "weighted_central" in plan.needs:
-        centers = corner[..., None] + weighted_means(sums["weighted"], rank)
-        parts = [
-            _shaped(found.weighted(flat, channel, centers[..., channel]), rank)
-            for channel in range(flat.shape[1])
-        ]
-        sums["weighted_central"] = _stacked(parts, len(corner), rank)
+        sums["weighted_central"] = weighted(
+            corner[..., None] + weighted_means(sums["weighted"], rank)
+        )
     return sums
-
-
-def _shaped(powers: NDArray[np.float64], rank: int) -> NDArray[np.float64]:
-    """Reshape powers to one axis for each exponent."""
-    return powers.reshape(-1, *(4,) * rank)
-
-
-def _stacked(parts: list[NDArray[np.float64]], labels: int, rank: int) -> NDArray[np.float64]:
-    """Stack channels along a last axis, which may have length 0."""
-    return np.stack(parts, axis=-1) if parts else np.zeros((labels, *(4,) * rank, 0))

@@ -158,10 +158,7 @@ def _move_first(
     if not len(counts.labels):
         return np.empty(0, np.int64)
     position = np.stack(np.unravel_index(counts.first_pixels, counts.shape)) + start[:, None]
-    flat = np.zeros(len(counts.labels), np.int64)
-    for coordinate, side in zip(position, shape, strict=True):
-        flat = flat * side + coordinate
-    return np.asarray(prod(shape) - flat)
+    return np.asarray(prod(shape) - np.ravel_multi_index(tuple(position), shape))
 
 
 def _check_part(
