@@ -233,10 +233,12 @@ def add_values(runs, values, columns, sums, lows, highs, squares):
 
     `squares`, of integers of up to 16 bits, get exact sums of squares; it is empty for others.
     """
+    small = squares.size > 0
     for run in range(runs.shape[0]):
         start = runs[run, 0] * columns
         slot = runs[run, 3]
         total = sums.dtype.type(0)
+        square = np.int64(0)
         least = lows[slot]
         most = highs[slot]
         odd = least
@@ -246,13 +248,12 @@ def add_values(runs, values, columns, sums, lows, highs, squares):
             least = min(least, value)
             most = max(most, value)
             odd = value if value != value else odd
+            if small:
+                square += np.int64(value) * np.int64(value)
         sums[slot] += total
         lows[slot] = least if odd == odd else odd
         highs[slot] = most if odd == odd else odd
-        if squares.size > 0:
-            square = np.int64(0)
-            for pixel in range(start + runs[run, 1], start + runs[run, 2]):
-                square += np.int64(values[pixel]) * np.int64(values[pixel])
+        if small:
             squares[slot] += square
 
 
