@@ -314,21 +314,16 @@ def test_masks_of_one_component_are_painted_and_measured_without_numbers(shape, 
                 np.testing.assert_array_equal(labels, expected)
 
 
-@pytest.mark.usefixtures("in_one_call")
 @pytest.mark.parametrize("shape", [(5, 67), (3, 4, 66)], ids=str)
-def test_small_images_are_measured_in_one_call_as_pass_by_pass(shape, monkeypatch):
-    names = columns(len(shape), intensity=True)
+def test_labels_far_apart_are_measured_as_those_that_are_near(shape):
+    names = [name for name in columns(len(shape), intensity=True) if name != "label"]
     values = noise(shape, "u1", 200, seed=3)
     for make in KINDS.values():
         labels = label(make(shape) > 0, connectivity=1)
-        for image in (labels, labels * 10_000_000, np.where(labels, 700 - labels, 0)):
-            asked = {"intensity_image": values, "properties": names}
-            at_once = regionprops_table(image, **asked)
-            with monkeypatch.context() as patch:
-                patch.setattr("equilabel.measuring.cpu.accumulate.SMALL", 0)
-                expected = regionprops_table(image, **asked)
-            for name, column in expected.items():
-                np.testing.assert_array_equal(at_once[name], column, err_msg=name)
+        expected = regionprops_table(labels, values, names)
+        found = regionprops_table(labels * 10_000_000, values, names)
+        for name, column in expected.items():
+            np.testing.assert_array_equal(found[name], column, err_msg=name)
         labels[-1, -1] = -1
         with pytest.raises(ValueError, match="no negative labels; got -1"):
             regionprops_table(labels)

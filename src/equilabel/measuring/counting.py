@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -24,36 +24,12 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import Array, HostArray
 
+    from .cpu.accumulate import Accumulator  # that of CUDA has the same methods
     from .properties import Plan
 
 
-# ---- The interface to the kernels of a device
-
 Box: TypeAlias = "Sequence[tuple[int, int]]"
 """First and last + 1 pixel along each axis."""
-
-
-class Accumulator(Protocol):
-    """Counts of every label of an image, and further sums over its pixels."""
-
-    labels: NDArray[np.int64]  # (N,), those that occur, ascending
-    table: NDArray[np.int64]  # (N, layout.width), see `equilabel.measuring.counts`
-
-    def values(self, values: Array) -> tuple[HostArray, ...]:
-        """Return sums, minima and maxima of values; for small integers also sums of squares."""
-        ...
-
-    def squares(self, values: Array, centers: HostArray) -> NDArray[np.float64]:
-        """Return sums of squared distances of values from a center, for each label and channel."""
-        ...
-
-    def powers(self, centers: HostArray) -> NDArray[np.float64]:
-        """Return sums of products of powers of coordinates, up to 3 along each spatial axis."""
-        ...
-
-    def weighted(self, values: Array, channel: int, centers: HostArray) -> NDArray[np.float64]:
-        """Return sums as `powers` does, each pixel weighted by its value in one channel."""
-        ...
 
 
 # ---- Sums of values under each label: exact for integers of any type
@@ -271,33 +247,28 @@ def _sum_moments(
     found: Accumulator, flat: Array, counts: Counts, plan: Plan
 ) -> dict[str, NDArray[np.float64]]:
     """Sum powers of coordinates around the corner of the bounding box and around centroids."""
-    rank = plan.layout.rank
+    rank, channels = plan.layout.rank, 0 if flat is None else flat.shape[1]
     place_of = Measurement(counts, (1.0,) * rank)
     corner = place_of.first.astype(np.float64)
+    shape = (len(corner), *(4,) * rank)
+
+    def weighted(centers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum each channel around centers, (N, rank, C)."""
+        parts = np.empty((*shape, channels))
+        for channel in range(channels):
+            around = np.ascontiguousarray(centers[..., channel])
+            parts[..., channel] = found.weighted(flat, channel, around).reshape(shape)
+        return parts
+
     sums: dict[str, NDArray[np.float64]] = {}
     if "raw" in plan.needs:
-        sums["raw"] = _shaped(found.powers(corner), rank)
+        sums["raw"] = found.powers(corner).reshape(shape)
     if "central" in plan.needs:
-        sums["central"] = _shaped(found.powers(corner + place_of.local), rank)
+        sums["central"] = found.powers(corner + place_of.local).reshape(shape)
     if "weighted" in plan.needs:
-        channels = range(flat.shape[1])
-        parts = [_shaped(found.weighted(flat, channel, corner), rank) for channel in channels]
-        sums["weighted"] = _stacked(parts, len(corner), rank)
+        sums["weighted"] = weighted(np.repeat(corner[..., None], channels, axis=2))
     if "weighted_central" in plan.needs:
-        centers = corner[..., None] + weighted_means(sums["weighted"], rank)
-        parts = [
-            _shaped(found.weighted(flat, channel, centers[..., channel]), rank)
-            for channel in range(flat.shape[1])
-        ]
-        sums["weighted_central"] = _stacked(parts, len(corner), rank)
+        sums["weighted_central"] = weighted(
+            corner[..., None] + weighted_means(sums["weighted"], rank)
+        )
     return sums
-
-
-def _shaped(powers: NDArray[np.float64], rank: int) -> NDArray[np.float64]:
-    """Reshape powers to one axis for each exponent."""
-    return powers.reshape(-1, *(4,) * rank)
-
-
-def _stacked(parts: list[NDArray[np.float64]], labels: int, rank: int) -> NDArray[np.float64]:
-    """Stack channels along a last axis, which may have length 0."""
-    return np.stack(parts, axis=-1) if parts else np.zeros((labels, *(4,) * rank, 0))

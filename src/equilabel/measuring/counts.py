@@ -428,20 +428,14 @@ class Counts:
 
     def select(self, kept: NDArray[np.bool_]) -> Counts:
         """Return the counts of some labels, numbered consecutively from 1."""
-
-        def part(values: Array) -> Array:
-            return None if values is None else values[kept]
-
         return replace(
-            self,
+            self.take(np.flatnonzero(kept)),
             labels=np.arange(1, np.count_nonzero(kept) + 1),
-            table=np.asfortranarray(self.table[kept]),
-            values=None if self.values is None else Values(*map(part, self.values)),
-            high=part(self.high),
-            moments={name: part(sums) for name, sums in self.moments.items()},
+            moments={name: sums[kept] for name, sums in self.moments.items()},
+            periodic=self.periodic,
             hulls=None if self.hulls is None else self.hulls.select(kept),
-            filled=part(self.filled),
-            medians=part(self.medians),
+            filled=None if self.filled is None else self.filled[kept],
+            medians=None if self.medians is None else self.medians[kept],
         )
 
     def take(self, rows: NDArray[np.integer]) -> Counts:

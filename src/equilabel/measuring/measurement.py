@@ -171,8 +171,9 @@ class Measurement:
         """Mean squared distance of values from their mean, (N, C)."""
         return np.asarray(deviations_of(self.values, self.pixels) / self.pixels[:, None])
 
-    def scaled(self, powers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Multiply moments by powers of the spacing; axes 1 to rank are the exponents."""
+    def moments(self, kind: str) -> NDArray[np.float64]:
+        """Moments of a kind times powers of the spacing; axes 1 to rank are the exponents."""
+        powers = self.counts.moments[kind]
         for axis, step in enumerate(self.spacing):
             shape = [1] * powers.ndim
             shape[1 + axis] = 4

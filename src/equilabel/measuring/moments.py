@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .counts import Formula, Step
-from .measurement import (
-    AREA,
-    BOTH,
-    DEEP,
-    FLAT,
-    GRAY,
-    LENGTH,
-    MOMENTS,
-    OURS,
-    POWERS,
-    RADIAN,
-    SHAPE,
-    VALUE_POWERS,
-    Property,
-    parts,
-)
+from .measurement import BOTH, parts
+from .sizes import area
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,9 +93,8 @@ def aspect_ratio(found: Measurement) -> HostArray:
 
 def roundness(found: Measurement) -> HostArray:
     """Area divided by that of the disk whose diameter is the longest axis; infinite for a point."""
-    area = found.pixels * found.spacing.prod()
     with np.errstate(divide="ignore"):
-        return np.asarray(4 * area / (np.pi * axes(found)[:, 0] ** 2))
+        return np.asarray(4 * area(found) / (np.pi * axes(found)[:, 0] ** 2))
 
 
 def orientation(found: Measurement) -> HostArray:
@@ -139,110 +123,18 @@ def _ratio(part: HostArray, whole: HostArray) -> HostArray:
     return np.asarray(np.divide(part, whole, out=np.ones(len(whole)), where=whole > 0))
 
 
-def _tensor_steps(layout: Layout, _: tuple[float, ...]) -> Parts | None:
+def tensor_steps(layout: Layout, _: tuple[float, ...]) -> Parts | None:
     """Return a step for each entry; a kernel has room for those of two or three axes."""
     if layout.rank not in BOTH:
         return None
     return {(i, j): Step(Formula.TENSOR, i, j) for i, j in np.ndindex(layout.rank, layout.rank)}
 
 
-def _eigenvalue_steps(layout: Layout, _: tuple[float, ...]) -> Parts | None:
+def eigenvalue_steps(layout: Layout, _: tuple[float, ...]) -> Parts | None:
+    """Return a step for each eigenvalue, likewise."""
     if layout.rank not in BOTH:
         return None
     return parts(Step(Formula.EIGENVALUE, k) for k in range(layout.rank))
-
-
-_inertia = partial(Property, needs=("box", "sums", "seconds"))
-
-INERTIA_ROWS = (
-    _inertia(
-        "inertia_tensor",
-        "Inertia tensor of the object, for rotation about its centroid.",
-        MOMENTS,
-        unit=AREA,
-        formula=inertia_tensor,
-        step=_tensor_steps,
-    ),
-    _inertia(
-        "inertia_tensor_eigvals",
-        "Eigenvalues of the inertia tensor, in descending order.",
-        MOMENTS,
-        unit=AREA,
-        formula=inertia_tensor_eigvals,
-        step=_eigenvalue_steps,
-    ),
-    _inertia(
-        "axis_major_length",
-        "Longest axis of the ellipse (ellipsoid) with the same second moments.",
-        SHAPE,
-        ranks=BOTH,
-        unit=LENGTH,
-        formula=lambda m: np.asarray(axes(m)[:, 0]),
-        step=Step(Formula.AXIS, 0),
-    ),
-    _inertia(
-        "axis_minor_length",
-        "Shortest axis of the ellipse (ellipsoid) with the same second moments.",
-        SHAPE,
-        ranks=BOTH,
-        unit=LENGTH,
-        formula=lambda m: np.asarray(axes(m)[:, -1]),
-        step=lambda layout, _: Step(Formula.AXIS, layout.rank - 1),
-    ),
-    _inertia(
-        "eccentricity",
-        "Eccentricity of the ellipse with the same second moments: 0 is a circle, 1 a line.",
-        SHAPE,
-        ranks=FLAT,
-        formula=eccentricity,
-        step=Step(Formula.ECCENTRICITY),
-    ),
-    _inertia(
-        "aspect_ratio",
-        "Longest by shortest axis of the ellipse (ellipsoid) with the same second moments.",
-        SHAPE,
-        ranks=BOTH,
-        source=OURS,
-        formula=aspect_ratio,
-        step=None,
-    ),
-    _inertia(
-        "roundness",
-        "4 area / (pi axis_major_length ** 2): 1 for a disk, less for longer shapes (ImageJ).",
-        SHAPE,
-        ranks=FLAT,
-        source=OURS,
-        formula=roundness,
-        step=None,
-    ),
-    _inertia(
-        "zingg_elongation",
-        "Middle by longest axis of the ellipsoid of the same second moments (Zingg 1935).",
-        SHAPE,
-        ranks=DEEP,
-        source=OURS,
-        formula=lambda m: axes_ratio(m, 1),
-        step=Step(Formula.AXES_RATIO, 1, 0),
-    ),
-    _inertia(
-        "zingg_flatness",
-        "Shortest by middle axis of the ellipsoid of the same second moments (Zingg 1935).",
-        SHAPE,
-        ranks=DEEP,
-        source=OURS,
-        formula=lambda m: axes_ratio(m, 2),
-        step=Step(Formula.AXES_RATIO, 2, 1),
-    ),
-    _inertia(
-        "orientation",
-        "Angle between the first axis and the major axis, -pi/2 to pi/2.",
-        SHAPE,
-        ranks=FLAT,
-        unit=RADIAN,
-        formula=orientation,
-        step=Step(Formula.ORIENTATION),
-    ),
-)
 
 
 # ---- Formulas of moments up to third order, in float64: scikit-image's definitions, with `spacing`
@@ -299,102 +191,26 @@ def weighted_means(moments: HostArray, rank: int) -> NDArray[np.float64]:
 def weighted_centroid(found: Measurement) -> HostArray:
     """Mean coordinate weighted by values."""
     corner = found.first * found.spacing
-    center = _weighted_local(found) + corner[..., None]
+    center = weighted_local(found) + corner[..., None]
     if found.counts.periodic:
         center = found.inside(center / found.spacing[:, None]) * found.spacing[:, None]
     return found.channels(center)
 
 
-def _weighted_local(found: Measurement) -> HostArray:
-    return weighted_means(_scaled(found, "weighted"), found.rank)
+def weighted_local(found: Measurement) -> HostArray:
+    """Mean coordinate weighted by values, relative to the corner of the box, (N, rank, C)."""
+    return weighted_means(found.moments("weighted"), found.rank)
 
 
-def _scaled(found: Measurement, kind: str) -> HostArray:
-    return found.scaled(found.counts.moments[kind])
+def normalized_of(found: Measurement, central: HostArray) -> HostArray:
+    """Return normalized moments from central ones that include the spacing."""
+    return normalized(central, found.spacing, float(found.spacing.min()))
 
 
-def _normalized(found: Measurement, moments: HostArray) -> HostArray:
-    return normalized(moments, found.spacing, float(found.spacing.min()))
-
-
-def _each_channel(found: Measurement, derive: Callable[[HostArray], HostArray]) -> HostArray:
+def each_channel(found: Measurement, derive: Callable[[HostArray], HostArray]) -> HostArray:
     """Derive a column from the weighted central moments of each channel."""
-    moments = _scaled(found, "weighted_central")
+    moments = found.moments("weighted_central")
     parts = [derive(moments[..., channel]) for channel in range(moments.shape[-1])]
     if not parts:
         return np.zeros((*derive(np.zeros(moments.shape[:-1])).shape, 0))
     return found.channels(np.stack(parts, axis=-1))
-
-
-_moments = partial(Property, group=MOMENTS, needs=("box", "sums", "central"), step=None)
-_weighted = partial(
-    _moments, group=GRAY, ranks=BOTH, intensity=True, needs=("box", "weighted", "weighted_central")
-)
-
-ROWS = (
-    _moments(
-        "moments",
-        "Sums of powers of coordinates in the bounding box.",
-        ranks=BOTH,
-        unit=POWERS,
-        needs=("box", "raw"),
-        formula=lambda m: _scaled(m, "raw"),
-    ),
-    _moments(
-        "moments_central",
-        "Sums of powers of distances from the centroid.",
-        ranks=BOTH,
-        unit=POWERS,
-        formula=lambda m: _scaled(m, "central"),
-    ),
-    _moments(
-        "moments_normalized",
-        "Central moments, normalized: the size of the object does not matter.",
-        ranks=BOTH,
-        formula=lambda m: _normalized(m, _scaled(m, "central")),
-    ),
-    _moments(
-        "moments_hu",
-        "Hu's seven invariants to shifts, scale and rotation.",
-        ranks=FLAT,
-        formula=lambda m: hu(_scaled(m, "central"), m.spacing),
-    ),
-    _weighted(
-        "centroid_weighted",
-        "Mean coordinate weighted by values.",
-        unit=LENGTH,
-        needs=("box", "weighted"),
-        formula=weighted_centroid,
-    ),
-    _weighted(
-        "centroid_weighted_local",
-        "Mean coordinate weighted by values, relative to the corner of the bounding box.",
-        unit=LENGTH,
-        needs=("box", "weighted"),
-        formula=lambda m: m.channels(_weighted_local(m)),
-    ),
-    _weighted(
-        "moments_weighted",
-        "Sums of values times powers of coordinates in the bounding box.",
-        unit=VALUE_POWERS,
-        needs=("box", "weighted"),
-        formula=lambda m: m.channels(_scaled(m, "weighted")),
-    ),
-    _weighted(
-        "moments_weighted_central",
-        "Sums of values times powers of distances from the weighted centroid.",
-        unit=VALUE_POWERS,
-        formula=lambda m: m.channels(_scaled(m, "weighted_central")),
-    ),
-    _weighted(
-        "moments_weighted_normalized",
-        "Weighted central moments, normalized: the size of the object does not matter.",
-        formula=lambda m: _each_channel(m, lambda moments: _normalized(m, moments)),
-    ),
-    _weighted(
-        "moments_weighted_hu",
-        "Hu's seven invariants of the values.",
-        ranks=FLAT,
-        formula=lambda m: _each_channel(m, lambda moments: hu(moments, m.spacing)),
-    ),
-)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import counts as wide
 from .checks import check_labels, check_spacing, check_values
 from .counting import count_labels
-from .counts import Counts, Values, deviations_of
 from .properties import PROPERTIES, check_intensity, compute_columns, make_plan, resolve_names
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
     from .counting import Box
+    from .counts import Counts
 
 
 def count_part(
@@ -99,46 +99,11 @@ def count_part(
 
 
 def merge_counts(parts: Sequence[Counts]) -> Counts:
-    """Return the counts of parts of an image, as `Counts.merge` merges them two by two.
-
-    Labels of one part alone, which are most of them, are copied.
-    """
-    known, times = np.unique(np.concatenate([part.labels for part in parts]), return_counts=True)
-    repeated = [times[np.searchsorted(known, part.labels)] > 1 for part in parts]
-    alone = [part.take(np.flatnonzero(~some)) for part, some in zip(parts, repeated, strict=True)]
-    rest = [
-        part.take(np.flatnonzero(some))
-        for part, some in zip(parts, repeated, strict=True)
-        if some.any()
-    ]
-    while len(rest) > 1:  # always in the same order, as sums of floats depend on it
-        pairs = zip(rest[::2], rest[1::2], strict=False)
-        rest = [one.merge(other) for one, other in pairs] + rest[len(rest) & ~1 :]
-    return _join([*alone, *rest])
-
-
-def _join(parts: Sequence[Counts]) -> Counts:
-    """Return the counts of parts without a common label."""
-    labels = np.concatenate([part.labels for part in parts])
-    order = np.argsort(labels, kind="stable")
-    first = parts[0]
-
-    def joined(arrays: list[Any]) -> Any:
-        missing = any(one is None for one in arrays)
-        return None if missing else np.concatenate(arrays)[order]
-
-    values = None
-    if first.values is not None:
-        each = [cast("Values", part.values) for part in parts]
-        if first.values.squares is not None and any(one.squares is None for one in each):
-            each = [
-                one._replace(squares=None, deviations=deviations_of(one, part.pixels))
-                for one, part in zip(each, parts, strict=True)
-            ]
-        values = Values(*(joined(list(column)) for column in zip(*each, strict=True)))
-    table = np.asfortranarray(joined([part.table for part in parts]))
-    high = joined([part.high for part in parts])
-    return Counts(labels[order], table, first.layout, first.shape, first.single, values, high)
+    """Return the counts of parts of an image, merged two by two."""
+    while len(parts) > 1:  # always in the same order, as sums of floats depend on it
+        pairs = zip(parts[::2], parts[1::2], strict=False)
+        parts = [*(one.merge(other) for one, other in pairs), *parts[len(parts) & ~1 :]]
+    return parts[0]
 
 
 def compute_table(
@@ -193,10 +158,7 @@ def _move_first(
     if not len(counts.labels):
         return np.empty(0, np.int64)
     position = np.stack(np.unravel_index(counts.first_pixels, counts.shape)) + start[:, None]
-    flat = np.zeros(len(counts.labels), np.int64)
-    for coordinate, side in zip(position, shape, strict=True):
-        flat = flat * side + coordinate
-    return np.asarray(prod(shape) - flat)
+    return np.asarray(prod(shape) - np.ravel_multi_index(tuple(position), shape))
 
 
 def _check_part(

@@ -12,20 +12,29 @@ import numpy as np
 from equilabel.arguments import shown
 
 from . import moments, sizes
-from .counts import Formula, Layout, Step
+from .counts import AXES, Formula, Layout, Step
 from .measurement import (
+    AREA,
     BOTH,
+    DEEP,
+    FLAT,
     GRAY,
     LENGTH,
     ON_HOST,
     OURS,
     PIXEL,
     POSITION,
+    POWERS,
+    RADIAN,
     SHAPE,
+    SIZE,
     VALUE,
+    VALUE_POWERS,
     Measurement,
     Property,
+    parts,
 )
+from .measurement import MOMENTS as OF_MOMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,81 +43,199 @@ if TYPE_CHECKING:
 
     from .counts import Counts
 
+# ---- The table: what each property is, what it needs, its formula and its step on a GPU
+
+_position = partial(Property, group=POSITION)
+_place = partial(_position, unit=LENGTH, needs=("box", "sums"))
+_shape = partial(Property, group=SHAPE)
+_outline = partial(_shape, ranks=FLAT, unit=LENGTH)
+_surface = partial(_shape, ranks=DEEP, source=OURS, unit=AREA)
+_hull = partial(Property, group=SHAPE, ranks=BOTH, needs=("hull",), step=None)
+_inertia = partial(Property, group=SHAPE, needs=("box", "sums", "seconds"))
+_moments = partial(
+    Property, group=OF_MOMENTS, ranks=BOTH, needs=("box", "sums", "central"), step=None
+)
+_weighted = partial(
+    _moments, group=GRAY, intensity=True, needs=("box", "weighted", "weighted_central")
+)
 _gray = partial(Property, group=GRAY, intensity=True, unit=VALUE, needs=("values",))
+_object = partial(Property, ranks=BOTH, step=None)  # by scikit-image
 
-INTENSITY_ROWS = (
-    _gray(
-        "intensity_mean",
-        "Mean value.",
-        formula=lambda m: m.channels(m.means),
-        step=Step(Formula.VALUE_MEAN),
-    ),
-    _gray(
-        "intensity_min",
-        "Minimum of the values.",
-        formula=lambda m: m.channels(m.values.lows.astype(np.float64)),
-        step=Step(Formula.VALUE_LOW),
-    ),
-    _gray(
-        "intensity_max",
-        "Maximum of the values.",
-        formula=lambda m: m.channels(m.values.highs.astype(np.float64)),
-        step=Step(Formula.VALUE_HIGH),
-    ),
-    _gray(
-        "intensity_median",
-        "Median value.",
-        ranks=BOTH,
-        needs=("median",),
-        formula=lambda m: m.channels(m.medians),
-        step=None,
-    ),
-    _gray(
-        "intensity_std",
-        "Standard deviation of the values.",
-        needs=("values", "deviations"),
-        formula=lambda m: m.channels(np.sqrt(m.variances)),
-        step=Step(Formula.VALUE_STD),
-    ),
-    _gray(
-        "intensity_sum",
-        "Sum of the values.",
-        source=OURS,
-        formula=lambda m: m.channels(m.values.sums),
-        step=Step(Formula.VALUE_SUM),
-    ),
+# fmt: off
+ROWS = (
+    _position("label", "Number of the object.",
+              formula=lambda m: m.counts.labels, step=Step(Formula.LABEL)),
+    _position("frame", "Image of the stack in which the object is.", source=OURS, needs=("box",),
+              formula=lambda m: m.counts.begins[:, 0],
+              step=lambda layout, _: Step(Formula.FIRST, AXES - layout.axes)),
+    _position("num_pixels", "Number of pixels.", unit=PIXEL,
+              formula=lambda m: m.pixels, step=Step(Formula.COUNT)),
+    _position("area", "Area (volume): number of pixels times the area (volume) of one.",
+              unit=SIZE, formula=sizes.area, step=sizes.area_step),
+    _position("volume", "Volume of a 3D object: the same as its area.", ranks=DEEP, source=OURS,
+              unit=SIZE, formula=sizes.area, step=sizes.area_step),
+    _position("bbox", "Bounding box: first pixel along each axis, then last + 1 along each.",
+              unit=PIXEL, needs=("box",), formula=lambda m: m.box, step=sizes.box_steps),
+    _position("area_bbox", "Area (volume) of the bounding box.", unit=SIZE, needs=("box",),
+              formula=lambda m: sizes.box_pixels(m) * m.pixel_size, step=Step(Formula.BOX_SIZE)),
+    _position("area_filled", "Area (volume) with holes filled.", ranks=BOTH, unit=SIZE,
+              needs=("filled",), formula=lambda m: m.filled * m.pixel_size, step=None),
+    _position("extent", "Ratio of the object's pixels to those of its bounding box.",
+              needs=("box",), formula=lambda m: np.asarray(m.pixels / sizes.box_pixels(m)),
+              step=Step(Formula.EXTENT)),
+    _place("centroid", "Mean coordinate along each axis.",
+           formula=lambda m: np.asarray(m.inside(m.first + m.local) * m.spacing),
+           step=lambda layout, _: parts(Step(Formula.CENTROID, axis) for axis in layout.spatial)),
+    _place("centroid_local", "Mean coordinate, relative to the corner of the bounding box.",
+           formula=lambda m: np.asarray(m.local * m.spacing),
+           step=lambda layout, _: parts(Step(Formula.LOCAL, axis) for axis in layout.spatial)),
+    _position("equivalent_diameter_area", "Diameter of the disk (ball) of the same area.",
+              unit=LENGTH, formula=sizes.equivalent_diameter_area, step=Step(Formula.DIAMETER)),
+    _position("touches_border", "Whether a pixel lies at the border of the image.", source=OURS,
+              needs=("box",), formula=sizes.touches_border, step=Step(Formula.TOUCHES)),
+
+    _outline("perimeter",
+             "Length of the line through the centers of border pixels (Benkrid, Crookes 2000).",
+             needs=("outline",), formula=sizes.perimeter,
+             step=sizes.weighted_step(Formula.WEIGHED, "outline", sizes.outline_weights)),
+    _outline("perimeter_crofton",
+             "Length of the outline from intercepts in four directions (Crofton's formula).",
+             needs=("all",), formula=sizes.crofton,
+             step=sizes.weighted_step(Formula.INTERCEPTS, "pairs", sizes.crofton_weights)),
+    _outline("perimeter_edges",
+             "Length of the pixel edges that border on something else (Kalentev et al. 2011).",
+             source=OURS, needs=("faces",), formula=sizes.exposed,
+             step=sizes.weighted_step(Formula.INTERCEPTS, "pairs", sizes.face_weights)),
+    _shape("circularity",
+           "4 pi area / perimeter_crofton ** 2: 1 for a disk, less for other shapes (Cox 1927).",
+           ranks=FLAT, source=OURS, needs=("all",), formula=sizes.circularity,
+           step=sizes.weighted_step(Formula.CIRCULARITY, "pairs", sizes.crofton_weights)),
+    _surface("surface_area_faces",
+             "Area of the voxel faces that border on something else (Kalentev et al. 2011).",
+             needs=("faces",), formula=sizes.exposed,
+             step=sizes.weighted_step(Formula.INTERCEPTS, "pairs", sizes.face_weights)),
+    _surface("surface_area_crofton",
+             "Area of the surface from intercepts in 13 directions (Lehmann, Legland 2012).",
+             needs=("all",), formula=sizes.crofton,
+             step=sizes.weighted_step(Formula.INTERCEPTS, "pairs", sizes.crofton_weights)),
+    _shape("sphericity",
+           "Surface of a ball of the same volume by surface_area_crofton (Wadell 1935).",
+           ranks=DEEP, source=OURS, needs=("all",), formula=sizes.sphericity,
+           step=sizes.weighted_step(Formula.SPHERICITY, "pairs", sizes.crofton_weights)),
+    _shape("euler_number",
+           "Euler number: objects minus holes (3D: plus cavities minus tunnels); corners connect.",
+           ranks=BOTH, needs=("euler_full",), formula=lambda m: m.group("euler_full")[:, 0],
+           step=lambda layout, _: Step(Formula.COUNT, layout["euler_full"].start)),
+    _shape("euler_number_faces",
+           "Euler number if only pixels that share a face are connected.",
+           ranks=BOTH, source=OURS, needs=("euler_face",),
+           formula=lambda m: m.group("euler_face")[:, 0],
+           step=lambda layout, _: Step(Formula.COUNT, layout["euler_face"].start)),
+
+    _hull("area_convex", "Area (volume) of the convex hull.", group=POSITION, unit=SIZE,
+          formula=lambda m: m.hulls.pixels * m.pixel_size),
+    _hull("feret_diameter_max", "Greatest distance of two points of the convex hull.",
+          unit=LENGTH, needs=("corners",), formula=sizes.feret_diameter_max),
+    _hull("feret_diameter_min", "Smallest distance of two parallel lines around the convex hull.",
+          ranks=FLAT, source=OURS, unit=LENGTH, needs=("corners",),
+          formula=lambda m: sizes.feret_min(m, 0)),
+    _hull("feret_angle_min",
+          "Angle between the first axis and the direction of feret_diameter_min, -pi/2 to pi/2.",
+          ranks=FLAT, source=OURS, unit=RADIAN, needs=("corners",),
+          formula=lambda m: sizes.feret_min(m, 1)),
+    _hull("solidity", "Ratio of the object's pixels to those of its convex hull.",
+          formula=lambda m: np.asarray(m.pixels / m.hulls.pixels)),
+
+    _inertia("inertia_tensor", "Inertia tensor of the object, for rotation about its centroid.",
+             group=OF_MOMENTS, unit=AREA, formula=moments.inertia_tensor,
+             step=moments.tensor_steps),
+    _inertia("inertia_tensor_eigvals", "Eigenvalues of the inertia tensor, in descending order.",
+             group=OF_MOMENTS, unit=AREA, formula=moments.inertia_tensor_eigvals,
+             step=moments.eigenvalue_steps),
+    _inertia("axis_major_length",
+             "Longest axis of the ellipse (ellipsoid) with the same second moments.",
+             ranks=BOTH, unit=LENGTH, formula=lambda m: np.asarray(moments.axes(m)[:, 0]),
+             step=Step(Formula.AXIS, 0)),
+    _inertia("axis_minor_length",
+             "Shortest axis of the ellipse (ellipsoid) with the same second moments.",
+             ranks=BOTH, unit=LENGTH, formula=lambda m: np.asarray(moments.axes(m)[:, -1]),
+             step=lambda layout, _: Step(Formula.AXIS, layout.rank - 1)),
+    _inertia("eccentricity",
+             "Eccentricity of the ellipse with the same second moments: 0 is a circle, 1 a line.",
+             ranks=FLAT, formula=moments.eccentricity, step=Step(Formula.ECCENTRICITY)),
+    _inertia("aspect_ratio",
+             "Longest by shortest axis of the ellipse (ellipsoid) with the same second moments.",
+             ranks=BOTH, source=OURS, formula=moments.aspect_ratio, step=None),
+    _inertia("roundness",
+             "4 area / (pi axis_major_length ** 2): 1 for a disk, less for longer shapes (ImageJ).",
+             ranks=FLAT, source=OURS, formula=moments.roundness, step=None),
+    _inertia("zingg_elongation",
+             "Middle by longest axis of the ellipsoid of the same second moments (Zingg 1935).",
+             ranks=DEEP, source=OURS, formula=lambda m: moments.axes_ratio(m, 1),
+             step=Step(Formula.AXES_RATIO, 1, 0)),
+    _inertia("zingg_flatness",
+             "Shortest by middle axis of the ellipsoid of the same second moments (Zingg 1935).",
+             ranks=DEEP, source=OURS, formula=lambda m: moments.axes_ratio(m, 2),
+             step=Step(Formula.AXES_RATIO, 2, 1)),
+    _inertia("orientation", "Angle between the first axis and the major axis, -pi/2 to pi/2.",
+             ranks=FLAT, unit=RADIAN, formula=moments.orientation, step=Step(Formula.ORIENTATION)),
+
+    _moments("moments", "Sums of powers of coordinates in the bounding box.",
+             unit=POWERS, needs=("box", "raw"), formula=lambda m: m.moments("raw")),
+    _moments("moments_central", "Sums of powers of distances from the centroid.",
+             unit=POWERS, formula=lambda m: m.moments("central")),
+    _moments("moments_normalized",
+             "Central moments, normalized: the size of the object does not matter.",
+             formula=lambda m: moments.normalized_of(m, m.moments("central"))),
+    _moments("moments_hu", "Hu's seven invariants to shifts, scale and rotation.",
+             ranks=FLAT, formula=lambda m: moments.hu(m.moments("central"), m.spacing)),
+    _weighted("centroid_weighted", "Mean coordinate weighted by values.",
+              unit=LENGTH, needs=("box", "weighted"), formula=moments.weighted_centroid),
+    _weighted("centroid_weighted_local",
+              "Mean coordinate weighted by values, relative to the corner of the bounding box.",
+              unit=LENGTH, needs=("box", "weighted"),
+              formula=lambda m: m.channels(moments.weighted_local(m))),
+    _weighted("moments_weighted",
+              "Sums of values times powers of coordinates in the bounding box.",
+              unit=VALUE_POWERS, needs=("box", "weighted"),
+              formula=lambda m: m.channels(m.moments("weighted"))),
+    _weighted("moments_weighted_central",
+              "Sums of values times powers of distances from the weighted centroid.",
+              unit=VALUE_POWERS, formula=lambda m: m.channels(m.moments("weighted_central"))),
+    _weighted("moments_weighted_normalized",
+              "Weighted central moments, normalized: the size of the object does not matter.",
+              formula=lambda m: moments.each_channel(m, partial(moments.normalized_of, m))),
+    _weighted("moments_weighted_hu", "Hu's seven invariants of the values.", ranks=FLAT,
+              formula=lambda m: moments.each_channel(m, lambda part: moments.hu(part, m.spacing))),
+
+    _gray("intensity_mean", "Mean value.",
+          formula=lambda m: m.channels(m.means), step=Step(Formula.VALUE_MEAN)),
+    _gray("intensity_min", "Minimum of the values.",
+          formula=lambda m: m.channels(m.values.lows.astype(np.float64)),
+          step=Step(Formula.VALUE_LOW)),
+    _gray("intensity_max", "Maximum of the values.",
+          formula=lambda m: m.channels(m.values.highs.astype(np.float64)),
+          step=Step(Formula.VALUE_HIGH)),
+    _gray("intensity_median", "Median value.", ranks=BOTH, needs=("median",),
+          formula=lambda m: m.channels(m.medians), step=None),
+    _gray("intensity_std", "Standard deviation of the values.", needs=("values", "deviations"),
+          formula=lambda m: m.channels(np.sqrt(m.variances)), step=Step(Formula.VALUE_STD)),
+    _gray("intensity_sum", "Sum of the values.", source=OURS,
+          formula=lambda m: m.channels(m.values.sums), step=Step(Formula.VALUE_SUM)),
+
+    _object("coords", "Coordinates of the pixels.", POSITION, unit=PIXEL),
+    _object("coords_scaled", "Coordinates of the pixels times the spacing.", POSITION,
+            unit=LENGTH),
+    _object("image", "Mask of the object in its bounding box.", SHAPE),
+    _object("image_convex", "Mask of the convex hull in the bounding box.", SHAPE),
+    _object("image_filled", "Mask with holes filled in the bounding box.", SHAPE),
+    _object("image_intensity", "Values of the object in its bounding box.", GRAY, intensity=True,
+            unit=VALUE),
+    _object("slice", "Slices of the bounding box.", POSITION, unit=PIXEL),
 )
+# fmt: on
 
-_row = partial(Property, ranks=BOTH, step=None)
-
-BY_SCIKIT_IMAGE = (
-    _row("coords", "Coordinates of the pixels.", POSITION, unit=PIXEL),
-    _row("coords_scaled", "Coordinates of the pixels times the spacing.", POSITION, unit=LENGTH),
-    _row("image", "Mask of the object in its bounding box.", SHAPE),
-    _row("image_convex", "Mask of the convex hull in the bounding box.", SHAPE),
-    _row("image_filled", "Mask with holes filled in the bounding box.", SHAPE),
-    _row(
-        "image_intensity",
-        "Values of the object in its bounding box.",
-        GRAY,
-        intensity=True,
-        unit=VALUE,
-    ),
-    _row("slice", "Slices of the bounding box.", POSITION, unit=PIXEL),
-)
-
-PROPERTIES: dict[str, Property] = {
-    row.name: row
-    for row in (
-        *sizes.ROWS,
-        *sizes.OUTLINE_ROWS,
-        *sizes.HULL_ROWS,
-        *moments.INERTIA_ROWS,
-        *moments.ROWS,
-        *INTENSITY_ROWS,
-        *BY_SCIKIT_IMAGE,
-    )
-}
+PROPERTIES: dict[str, Property] = {row.name: row for row in ROWS}
 
 
 # ---- Errors: each is a ValueError and of the type that scikit-image raises

@@ -135,8 +135,6 @@ def make_request(
         )
         raise ValueError(message)
     separator, cache = check_text("separator", separator), check_flag("cache", cache)
-    if intensity_image is None and spacing is None and extra_properties is None and not periodic:
-        return _plain_request(wanted, shape, stacked, separator, cache, columns_on)
     rank = len(shape) - stacked
     steps = check_spacing(spacing, rank)
     values = check_values(intensity_image, shape)
@@ -146,22 +144,6 @@ def make_request(
     if periodic:
         check_counted(plan.order, plan.columns)
     return Request(plan, values, steps, spacing, separator, cache, periodic, columns_on)
-
-
-@lru_cache(256)
-def _plain_request(
-    wanted: tuple[str, ...],
-    shape: tuple[int, ...],
-    stacked: bool,
-    separator: str,
-    cache: bool,
-    columns_on: str | None,
-) -> Request:
-    """Return a request without values and spacing; cached, as many small images repeat it."""
-    steps = check_spacing(None, len(shape) - stacked)
-    plan = make_plan(wanted, (), len(shape), stacked, True)
-    check_intensity(plan.intensity, None)
-    return Request(plan, None, steps, None, separator, cache, columns_on=columns_on)
 
 
 # ---- Which columns of a table have a step that the device can apply
@@ -370,21 +352,21 @@ def compute_objects(labels: HostArray, values: HostArray | None, request: Reques
         ]
     regions = [region for image, value in images for region in _list_regions(image, value, request)]
     regions.sort(key=lambda region: int(region[0]))
-    if regions:
-        return {name: _compute_column(name, key, regions, request.separator) for name, key in asked}
-    # Without objects, names and types of columns are those of a single pixel.
-    rank = plan.layout.rank
-    blank = None if values is None else np.zeros((1,) * rank + values.shape[labels.ndim :])
-    regions = _list_regions(np.ones((1,) * rank, np.uint8), blank, request)
-    return {
-        name: {
-            column: values[:0]
-            for column, values in _compute_column(
-                name, key, regions, request.separator, quiet=True
-            ).items()
-        }
+    empty = not regions
+    if empty:  # names and types of columns are those of a single pixel
+        ones = (1,) * plan.layout.rank
+        blank = None if values is None else np.zeros(ones + values.shape[labels.ndim :])
+        regions = _list_regions(np.ones(ones, np.uint8), blank, request)
+    groups = {
+        name: _compute_column(name, key, regions, request.separator, quiet=empty)
         for name, key in asked
     }
+    if empty:
+        return {
+            name: {part: column[:0] for part, column in columns.items()}
+            for name, columns in groups.items()
+        }
+    return groups
 
 
 def _list_regions(

@@ -1,29 +1,15 @@
-"""Properties of size and position, of outlines and surfaces, and of convex hulls."""
+"""Formulas of size and position, of outlines and surfaces, and of convex hulls, and their steps."""
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .counts import AXES, Formula, Step
-from .measurement import (
-    AREA,
-    BOTH,
-    DEEP,
-    FLAT,
-    LENGTH,
-    OURS,
-    PIXEL,
-    POSITION,
-    RADIAN,
-    SHAPE,
-    SIZE,
-    Property,
-    parts,
-)
+from .counts import Formula, Step
+from .measurement import parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,166 +54,21 @@ def feret_min(found: Measurement, which: int) -> HostArray:
     return np.asarray(feret_widths(starts, corners, tuple(found.spacing.tolist()))[which])
 
 
-def _box_pixels(found: Measurement) -> HostArray:
+def box_pixels(found: Measurement) -> HostArray:
+    """Pixels of the bounding box."""
     return np.asarray(np.prod((found.last - found.first).T, axis=0))
 
 
-def _area_step(_: Layout, spacing: tuple[float, ...]) -> Step:
+def area_step(_: Layout, spacing: tuple[float, ...]) -> Step:
+    """Return the step of `area`."""
     return Step(Formula.WEIGHED, 0, 1, (prod(spacing),))
 
 
-def _box_steps(layout: Layout, _: tuple[float, ...]) -> Parts:
+def box_steps(layout: Layout, _: tuple[float, ...]) -> Parts:
+    """Return the steps of the bounding box."""
     highs = range(layout["highs"].stop - layout.rank, layout["highs"].stop)
     first = [Step(Formula.FIRST, axis) for axis in layout.spatial]
     return parts([*first, *(Step(Formula.COUNT, column) for column in highs)])
-
-
-_position = partial(Property, group=POSITION)
-_place = partial(_position, unit=LENGTH, needs=("box", "sums"))
-_hull = partial(Property, ranks=BOTH, needs=("hull",), step=None)
-
-ROWS = (
-    _position(
-        "label",
-        "Number of the object.",
-        formula=lambda m: m.counts.labels,
-        step=Step(Formula.LABEL),
-    ),
-    _position(
-        "frame",
-        "Image of the stack in which the object is.",
-        source=OURS,
-        needs=("box",),
-        formula=lambda m: m.counts.begins[:, 0],
-        step=lambda layout, _: Step(Formula.FIRST, AXES - layout.axes),
-    ),
-    _position(
-        "num_pixels",
-        "Number of pixels.",
-        unit=PIXEL,
-        formula=lambda m: m.pixels,
-        step=Step(Formula.COUNT),
-    ),
-    _position(
-        "area",
-        "Area (volume): number of pixels times the area (volume) of one.",
-        unit=SIZE,
-        formula=area,
-        step=_area_step,
-    ),
-    _position(
-        "volume",
-        "Volume of a 3D object: the same as its area.",
-        ranks=DEEP,
-        source=OURS,
-        unit=SIZE,
-        formula=area,
-        step=_area_step,
-    ),
-    _position(
-        "bbox",
-        "Bounding box: first pixel along each axis, then last + 1 along each.",
-        unit=PIXEL,
-        needs=("box",),
-        formula=lambda m: m.box,
-        step=_box_steps,
-    ),
-    _position(
-        "area_bbox",
-        "Area (volume) of the bounding box.",
-        unit=SIZE,
-        needs=("box",),
-        formula=lambda m: _box_pixels(m) * m.pixel_size,
-        step=Step(Formula.BOX_SIZE),
-    ),
-    _position(
-        "area_filled",
-        "Area (volume) with holes filled.",
-        ranks=BOTH,
-        unit=SIZE,
-        needs=("filled",),
-        formula=lambda m: m.filled * m.pixel_size,
-        step=None,
-    ),
-    _position(
-        "extent",
-        "Ratio of the object's pixels to those of its bounding box.",
-        needs=("box",),
-        formula=lambda m: np.asarray(m.pixels / _box_pixels(m)),
-        step=Step(Formula.EXTENT),
-    ),
-    _place(
-        "centroid",
-        "Mean coordinate along each axis.",
-        formula=lambda m: np.asarray(m.inside(m.first + m.local) * m.spacing),
-        step=lambda layout, _: parts(Step(Formula.CENTROID, axis) for axis in layout.spatial),
-    ),
-    _place(
-        "centroid_local",
-        "Mean coordinate, relative to the corner of the bounding box.",
-        formula=lambda m: np.asarray(m.local * m.spacing),
-        step=lambda layout, _: parts(Step(Formula.LOCAL, axis) for axis in layout.spatial),
-    ),
-    _position(
-        "equivalent_diameter_area",
-        "Diameter of the disk (ball) of the same area.",
-        unit=LENGTH,
-        formula=equivalent_diameter_area,
-        step=Step(Formula.DIAMETER),
-    ),
-    _position(
-        "touches_border",
-        "Whether a pixel lies at the border of the image.",
-        source=OURS,
-        needs=("box",),
-        formula=touches_border,
-        step=Step(Formula.TOUCHES),
-    ),
-)
-
-HULL_ROWS = (
-    _hull(
-        "area_convex",
-        "Area (volume) of the convex hull.",
-        POSITION,
-        unit=SIZE,
-        formula=lambda m: m.hulls.pixels * m.pixel_size,
-    ),
-    _hull(
-        "feret_diameter_max",
-        "Greatest distance of two points of the convex hull.",
-        SHAPE,
-        unit=LENGTH,
-        needs=("corners",),
-        formula=feret_diameter_max,
-    ),
-    _hull(
-        "feret_diameter_min",
-        "Smallest distance of two parallel lines around the convex hull.",
-        SHAPE,
-        ranks=FLAT,
-        source=OURS,
-        unit=LENGTH,
-        needs=("corners",),
-        formula=lambda m: feret_min(m, 0),
-    ),
-    _hull(
-        "feret_angle_min",
-        "Angle between the first axis and the direction of feret_diameter_min, -pi/2 to pi/2.",
-        SHAPE,
-        ranks=FLAT,
-        source=OURS,
-        unit=RADIAN,
-        needs=("corners",),
-        formula=lambda m: feret_min(m, 1),
-    ),
-    _hull(
-        "solidity",
-        "Ratio of the object's pixels to those of its convex hull.",
-        SHAPE,
-        formula=lambda m: np.asarray(m.pixels / m.hulls.pixels),
-    ),
-)
 
 
 def perimeter(found: Measurement) -> HostArray:
@@ -247,12 +88,7 @@ def outline_weights(layout: Layout, spacing: NDArray[np.float64]) -> NDArray[np.
 
 def exposed(found: Measurement) -> HostArray:
     """Length (area) of the exposed edges (faces)."""
-    pairs = found.group("pairs")
-    length = np.zeros(len(pairs))
-    for column, weight in enumerate(face_weights(found.counts.layout, found.spacing)):
-        if weight:
-            length += weight * (found.pixels - pairs[:, column])
-    return length
+    return _weigh(_intercepts(found), face_weights(found.counts.layout, found.spacing))
 
 
 def face_weights(layout: Layout, spacing: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -272,8 +108,7 @@ def crofton(found: Measurement) -> HostArray:
     the directions that are nearest to it. In 2D with equal spacings these are scikit-image's
     weights, in 3D those of Lehmann and Legland.
     """
-    intercepts = (found.pixels - found.group("pairs").T).T
-    return _weigh(intercepts, crofton_weights(found.counts.layout, found.spacing))
+    return _weigh(_intercepts(found), crofton_weights(found.counts.layout, found.spacing))
 
 
 def crofton_weights(layout: Layout, spacing: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -306,6 +141,11 @@ def _shares(vectors: tuple[tuple[float, ...], ...]) -> NDArray[np.float64]:
     return areas[: len(ends)] / (2 * np.pi)
 
 
+def _intercepts(found: Measurement) -> NDArray[np.int64]:
+    """Return how many pixels of each label have no neighbor at each step."""
+    return np.asarray((found.pixels - found.group("pairs").T).T)
+
+
 def _weigh(counts: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the sum of columns, each times its weight."""
     total = counts[:, 0] * weights[0]
@@ -316,17 +156,15 @@ def _weigh(counts: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[n
 
 def circularity(found: Measurement) -> HostArray:
     """Area divided by that of the disk with the same perimeter_crofton."""
-    area = found.pixels * found.spacing.prod()
-    return np.asarray(4 * np.pi * area / crofton(found) ** 2)
+    return np.asarray(4 * np.pi * area(found) / crofton(found) ** 2)
 
 
 def sphericity(found: Measurement) -> HostArray:
     """Surface of the ball with the same volume, divided by surface_area_crofton."""
-    volume = found.pixels * found.spacing.prod()
-    return np.asarray(np.cbrt(36 * np.pi) * np.cbrt(volume) ** 2 / crofton(found))
+    return np.asarray(np.cbrt(36 * np.pi) * np.cbrt(area(found)) ** 2 / crofton(found))
 
 
-def _weighted(
+def weighted_step(
     formula: Formula,
     group: str,
     weights_of: Callable[[Layout, NDArray[np.float64]], NDArray[np.float64]],
@@ -338,92 +176,3 @@ def _weighted(
         return Step(formula, layout[group].start, len(weights), weights)
 
     return step
-
-
-_shape = partial(Property, group=SHAPE)
-
-OUTLINE_ROWS = (
-    _shape(
-        "perimeter",
-        "Length of the line through the centers of border pixels (Benkrid, Crookes 2000).",
-        ranks=FLAT,
-        unit=LENGTH,
-        needs=("outline",),
-        formula=perimeter,
-        step=_weighted(Formula.WEIGHED, "outline", outline_weights),
-    ),
-    _shape(
-        "perimeter_crofton",
-        "Length of the outline from intercepts in four directions (Crofton's formula).",
-        ranks=FLAT,
-        unit=LENGTH,
-        needs=("all",),
-        formula=crofton,
-        step=_weighted(Formula.INTERCEPTS, "pairs", crofton_weights),
-    ),
-    _shape(
-        "perimeter_edges",
-        "Length of the pixel edges that border on something else (Kalentev et al. 2011).",
-        ranks=FLAT,
-        source=OURS,
-        unit=LENGTH,
-        needs=("faces",),
-        formula=exposed,
-        step=_weighted(Formula.INTERCEPTS, "pairs", face_weights),
-    ),
-    _shape(
-        "circularity",
-        "4 pi area / perimeter_crofton ** 2: 1 for a disk, less for other shapes (Cox 1927).",
-        ranks=FLAT,
-        source=OURS,
-        needs=("all",),
-        formula=circularity,
-        step=_weighted(Formula.CIRCULARITY, "pairs", crofton_weights),
-    ),
-    _shape(
-        "surface_area_faces",
-        "Area of the voxel faces that border on something else (Kalentev et al. 2011).",
-        ranks=DEEP,
-        source=OURS,
-        unit=AREA,
-        needs=("faces",),
-        formula=exposed,
-        step=_weighted(Formula.INTERCEPTS, "pairs", face_weights),
-    ),
-    _shape(
-        "surface_area_crofton",
-        "Area of the surface from intercepts in 13 directions (Lehmann, Legland 2012).",
-        ranks=DEEP,
-        source=OURS,
-        unit=AREA,
-        needs=("all",),
-        formula=crofton,
-        step=_weighted(Formula.INTERCEPTS, "pairs", crofton_weights),
-    ),
-    _shape(
-        "sphericity",
-        "Surface of a ball of the same volume by surface_area_crofton (Wadell 1935).",
-        ranks=DEEP,
-        source=OURS,
-        needs=("all",),
-        formula=sphericity,
-        step=_weighted(Formula.SPHERICITY, "pairs", crofton_weights),
-    ),
-    _shape(
-        "euler_number",
-        "Euler number: objects minus holes (3D: plus cavities minus tunnels); corners connect.",
-        ranks=BOTH,
-        needs=("euler_full",),
-        formula=lambda m: m.group("euler_full")[:, 0],
-        step=lambda layout, _: Step(Formula.COUNT, layout["euler_full"].start),
-    ),
-    _shape(
-        "euler_number_faces",
-        "Euler number if only pixels that share a face are connected.",
-        ranks=BOTH,
-        source=OURS,
-        needs=("euler_face",),
-        formula=lambda m: m.group("euler_face")[:, 0],
-        step=lambda layout, _: Step(Formula.COUNT, layout["euler_face"].start),
-    ),
-)

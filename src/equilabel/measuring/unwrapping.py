@@ -227,13 +227,11 @@ class Unwrapped:
 
         image = fetch(image)
         margin = 1 + (self._layout.outline != "none")
-        box = []
-        for axis, (side, around) in enumerate(zip(image.shape, periodic, strict=True)):
-            box.append((margin * around, margin * around + side))
-            if around:
-                image = _continued(image, margin, axis)
+        widths = [margin * around for around in periodic]
+        box = [(width, width + side) for width, side in zip(widths, image.shape, strict=True)]
+        image = np.pad(image, [(width, width) for width in widths], mode="wrap")
         layout = replace(self._layout, first=False, seconds=False)
-        source = kernels.LabelSource(np.ascontiguousarray(image))
+        source = kernels.LabelSource(image)
         found = kernels.Accumulator(source, layout, box=box)
         for group in COMPARED:
             self.table[:, self._layout[group]] = found.table[:, layout[group]]
@@ -295,13 +293,3 @@ class Unwrapped:
         total[whole] = parts[: self._whole]  # no label occurs twice here
         np.add.at(total, more, parts[self._whole :])
         return total
-
-
-def _continued(image: HostArray, margin: int, axis: int) -> HostArray:
-    """Continue an image across the boundaries of a periodic axis."""
-    side = image.shape[axis]
-    if side < margin:
-        return np.asarray(image.take(np.arange(-margin, side + margin) % side, axis))
-    before, after = [slice(None)] * image.ndim, [slice(None)] * image.ndim
-    before[axis], after[axis] = slice(side - margin, None), slice(margin)
-    return np.concatenate([image[tuple(before)], image, image[tuple(after)]], axis)

@@ -16,13 +16,11 @@ from equilabel.runs.cpu.run_table import AXES, advance, locate, row_of
 
 from . import run_counts
 from .sources import (
-    SMALL,
     LabelSource,
     RunSource,
     Strip,
     join,
     list_passes,
-    measure_at_once,
     measure_strip,
     rows_within,
 )
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equilabel.array_types import Array, HostArray
-    from equilabel.devices.jit import Kernel
 
 
 # ---- Counts of sizes, extents and faces directly from a labeled run table
@@ -76,8 +73,8 @@ class Sums(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def add_runs(runs, blocks, sides, faces, table):
-    """Add the runs of some blocks to a table, as `run_counts.add_extents`, without a list of runs.
+def add_blocks(runs, blocks, sides, faces, table):
+    """Add the runs of some blocks to a table, as `run_counts.add_runs`, without a list of runs.
 
     `runs.parents` are labels; `blocks` are the first and last + 1; `sides`, (axes,), those of the
     image. Neighbors of the same label are counted along the last `faces` axes: 0, 2 or 3; all
@@ -292,18 +289,11 @@ class Accumulator:
                 self.labels, self.table = _add_runs(source, layout)
                 return
         passes = list_passes(layout)
-        strip = None
-        if isinstance(source, LabelSource) and box is None and 0 < source.flat.size <= SMALL:
-            strip = measure_at_once(source, passes, keep)
         kept = None if box is None else rows_within(source.sides, box)
         columns = (0, self._columns) if box is None else box[-1]
-        self.strips: list[Strip] = (
-            [strip]
-            if strip
-            else threads.each(
-                lambda first, last: measure_strip(source, passes, first, last, kept, columns, keep),
-                _strips_of(source.sides, STRIP),
-            )
+        self.strips: list[Strip] = threads.each(
+            lambda first, last: measure_strip(source, passes, first, last, kept, columns, keep),
+            _strips_of(source.sides, STRIP),
         )
         self.labels, self.table, self.slots = join(self.strips, layout)
 
@@ -315,32 +305,33 @@ class Accumulator:
         """
         each = supported(values).T
         kind, top, bottom, small = _sums_of(each.dtype)
-        kernel: Kernel = run_counts.add_small_values if small else run_counts.add_values
 
         def room(labels: int) -> list[HostArray]:
             shape = (len(each), labels)
             lows, highs = np.empty(shape, each.dtype), np.empty(shape, each.dtype)
             lows.fill(top)
             highs.fill(bottom)
-            squares = [np.zeros(shape, kind)] if small else []
-            return [np.zeros(shape, kind), lows, highs, *squares]
+            squares = np.zeros((len(each), labels if small else 0), np.int64)
+            return [np.zeros(shape, kind), lows, highs, squares]
 
         def add(strip: Strip) -> list[HostArray]:
             found = room(len(strip.ids))
             for channel, *parts in zip(each, *found, strict=True):
-                kernel(strip.runs, channel, self._columns, *parts)
+                run_counts.add_values(strip.runs, channel, self._columns, *parts)
             return found
 
         if len(self.strips) == 1 and isinstance(self.slots[0], slice):  # nothing to add up
-            return tuple(found.T for found in add(self.strips[0]))
-        sums, lows, highs, *squares = room(len(self.labels))
-        for slots, part in zip(self.slots, self._each(add), strict=True):
-            sums[:, slots] += part[0]
-            lows[:, slots] = np.minimum(lows[:, slots], part[1])
-            highs[:, slots] = np.maximum(highs[:, slots], part[2])
-            for square in squares:
-                square[:, slots] += part[3]
-        return tuple(found.T for found in (sums, lows, highs, *squares))
+            whole = add(self.strips[0])
+        else:
+            whole = room(len(self.labels))
+            sums, lows, highs, squares = whole
+            for slots, part in zip(self.slots, self._each(add), strict=True):
+                sums[:, slots] += part[0]
+                lows[:, slots] = np.minimum(lows[:, slots], part[1])
+                highs[:, slots] = np.maximum(highs[:, slots], part[2])
+                if small:
+                    squares[:, slots] += part[3]
+        return tuple(found.T for found in whole[: 3 + small])
 
     def squares(self, values: HostArray, centers: HostArray) -> NDArray[np.float64]:
         """Return sums of squared distances of values from a center, for each label and channel."""
@@ -445,7 +436,7 @@ def _add_runs(source: RunSource, layout: Layout) -> tuple[Array, Array]:
     parts = [np.zeros((count + 1, layout.width), np.int64) for _ in range(pieces)]
     faces = layout.widths["pairs"]
     met = threads.each(
-        lambda piece: add_runs(
+        lambda piece: add_blocks(
             table.runs, (ends[piece], ends[piece + 1]), sides, faces, parts[piece]
         ),
         [(piece,) for piece in range(pieces)],

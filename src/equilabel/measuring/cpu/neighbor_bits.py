@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from equilabel.devices.cpu.bits import LAST, NONE, ONE, lowest, popcount
+from equilabel.devices.cpu.bits import LAST, NONE, ONE, lowest
 from equilabel.devices.jit import inlined, njit
 from equilabel.runs.cpu.packing import agrees_within, differs_within
 from equilabel.runs.cpu.run_table import block_of, label_at
@@ -83,17 +83,6 @@ def overlay(bits, shape, steps, first_row, last_row, planes):
                                 same |= bits[other, word + 1] << LAST
                         same &= some
                 planes[row - first_row, word, 1 + step] = same
-
-
-@njit(nogil=True, cache=True)
-def count_starts(planes, first, last, left, begin, end):
-    """Count the runs of some rows of planes in columns `begin` to before `end`."""
-    runs = 0
-    for row in range(first, last):
-        for word in range(begin >> 6, ((end - 1) >> 6) + 1):
-            if planes[row, word, 0] != NONE:
-                runs += popcount(find_starts(planes, row, word, left, begin, end))
-    return runs
 
 
 @njit(nogil=True, cache=True)
@@ -205,53 +194,30 @@ def separate(runs, steps, first_row, last_row, planes):
 # counted at its last pixel. Both sums are reduced here so that almost no bit is left inside an
 # object. Objects that touch do not influence each other, since only equal labels are neighbors.
 #
-# Letters are the bits of a step: ``w`` left, ``n`` above, ``u`` the plane before.
+# Letters are the bits of a step: ``w`` left, ``n`` above, ``u`` the plane before, which 2D has not.
 
-FULL_2D, FACE_2D = 3, 2  # planes that are filled: the first counts +1, the others -1
-FULL_3D, FACE_3D = 5, 4  # the first two +1, the others -1
-
-
-@njit(nogil=True, cache=True)
-def euler_full_2d(planes, first, last, to):
-    """Set the bits that count if corners connect: `FULL_2D` planes from `to` on, for some rows.
-
-    The first five planes are those of `neighbor_bits.compare` with all steps.
-    """
-    for row in range(first, last):
-        for word in range(planes.shape[1]):
-            nw = planes[row, word, 1]
-            n = planes[row, word, 2]
-            ne = planes[row, word, 3]
-            w = planes[row, word, 4]
-            planes[row, word, to] = planes[row, word, 0] & ~w
-            planes[row, word, to + 1] = ne & ~n
-            planes[row, word, to + 2] = (nw | n) & ~w
+FULL = (1, -1, 1, -1, -1)  # what the bits of each plane count; in 2D there are the first two
+FACE = (1, -1, 1, -1)
 
 
 @njit(nogil=True, cache=True)
-def euler_face_2d(planes, first, last, to):
-    """Set the bits that count if faces connect, as `euler_full_2d` does."""
-    for row in range(first, last):
-        for word in range(planes.shape[1]):
-            n = planes[row, word, 2]
-            w = planes[row, word, 4]
-            planes[row, word, to] = planes[row, word, 0] & ~w
-            planes[row, word, to + 1] = n & ~(w & planes[row, word, 1])
+def euler_full(planes, first, last, left, to):
+    """Set the bits that count if corners connect: planes from `to` on, for some rows.
 
-
-@njit(nogil=True, cache=True)
-def euler_full_3d(planes, first, last, to):
-    """Set the bits that count if corners connect, as `euler_full_2d` does.
-
+    The first planes are those of `compare` with all steps, of which `left` is the last one.
     Summed over the eight windows of 2 x 2 x 2 voxels, the twelve of 2 x 2 and the six of 2 around
     a voxel, most first touches cancel; five words are left.
     """
     for row in range(first, last):
         for word in range(planes.shape[1]):
             some = planes[row, word, 0]
-            if some == 0:
-                for k in range(FULL_3D):
-                    planes[row, word, to + k] = some
+            nw = planes[row, word, left - 3]
+            n = planes[row, word, left - 2]
+            ne = planes[row, word, left - 1]
+            w = planes[row, word, left]
+            if left == 4:
+                planes[row, word, to] = some & ~(nw | n | w)
+                planes[row, word, to + 1] = ne & ~n
                 continue
             unw = planes[row, word, 1]
             un = planes[row, word, 2]
@@ -262,46 +228,32 @@ def euler_full_3d(planes, first, last, to):
             usw = planes[row, word, 7]
             us = planes[row, word, 8]
             use = planes[row, word, 9]
-            nw = planes[row, word, 10]
-            n = planes[row, word, 11]
-            ne = planes[row, word, 12]
-            w = planes[row, word, 13]
             planes[row, word, to] = some & ~(unw | un | uw | u | nw | n | w)
-            planes[row, word, to + 1] = ue & ~u
-            planes[row, word, to + 2] = (ue | use) & ~(u | us)
-            planes[row, word, to + 3] = (us | usw) & ~(w | uw | u)
-            planes[row, word, to + 4] = (ne | ue | une) & ~(n | un | u)
+            planes[row, word, to + 1] = (ne | ue | une) & ~(n | un | u)
+            planes[row, word, to + 2] = ue & ~u
+            planes[row, word, to + 3] = (ue | use) & ~(u | us)
+            planes[row, word, to + 4] = (us | usw) & ~(w | uw | u)
 
 
 @njit(nogil=True, cache=True)
-def euler_face_3d(planes, first, last, to):
-    """Set the bits that count if faces connect, as `euler_full_2d` does."""
+def euler_face(planes, first, last, left, to):
+    """Set the bits that count if faces connect, as `euler_full` does."""
     for row in range(first, last):
         for word in range(planes.shape[1]):
-            some = planes[row, word, 0]
-            if some == 0:
-                for k in range(FACE_3D):
-                    planes[row, word, to + k] = some
-                continue
-            uw = planes[row, word, 4]
-            u = planes[row, word, 5]
-            n = planes[row, word, 11]
-            w = planes[row, word, 13]
-            north = w & planes[row, word, 10]
-            planes[row, word, to] = some & ~w
-            planes[row, word, to + 1] = (
-                n & u & planes[row, word, 2] & ~(north & uw & planes[row, word, 1])
-            )
-            planes[row, word, to + 2] = n & ~north
-            planes[row, word, to + 3] = u & ~(w & uw)
+            n = planes[row, word, left - 2]
+            w = planes[row, word, left]
+            north = w & planes[row, word, left - 3]
+            planes[row, word, to] = planes[row, word, 0] & ~w
+            planes[row, word, to + 1] = n & ~north
+            if left > 4:
+                uw = planes[row, word, 4]
+                u = planes[row, word, 5]
+                cube = north & uw & planes[row, word, 1]
+                planes[row, word, to + 2] = n & u & planes[row, word, 2] & ~cube
+                planes[row, word, to + 3] = u & ~(w & uw)
 
 
-EULER = {  # for each group of the table and rank
-    ("euler_full", 2): (euler_full_2d, FULL_2D),
-    ("euler_face", 2): (euler_face_2d, FACE_2D),
-    ("euler_full", 3): (euler_full_3d, FULL_3D),
-    ("euler_face", 3): (euler_face_3d, FACE_3D),
-}
+EULER = {"euler_full": (euler_full, FULL), "euler_face": (euler_face, FACE)}  # groups of the table
 
 
 # ---- Border pixels of labels, classified by their neighbors for an estimate of the perimeter
@@ -318,7 +270,7 @@ UNEVEN = 8  # straight along x, y, (x y), (x x y), (x y y); diagonal; half diago
 def find_border(planes, border):
     """Set bits where a label has a neighbor across an edge that has another label, or none.
 
-    `planes` are those of `neighbor_bits.compare` with all steps in 2D. `border`, (rows, words), is
+    `planes` are those of `compare` with all steps in 2D. `border`, (rows, words), is
     overwritten; its last row does not see the one below.
     """
     rows, words = border.shape
@@ -380,42 +332,34 @@ def border_beside(planes, border, row, word):
 
     North, south, west, east; and the number of such diagonal neighbors, as of `tally`.
     """
-    rows, words = border.shape
-    north = NONE
-    northwest = NONE
-    northeast = NONE
-    if row > 0:
-        north = border[row - 1, word]
-        northwest = north << ONE
-        northeast = north >> ONE
-        if word > 0:
-            northwest |= border[row - 1, word - 1] >> LAST
-        if word + 1 < words:
-            northeast |= border[row - 1, word + 1] << LAST
-    south = NONE
-    southwest = NONE
-    southeast = NONE
-    if row + 1 < rows:
-        south = planes[row + 1, word, 2] & border[row + 1, word]
-        southwest = (planes[row + 1, word, 3] & border[row + 1, word]) << ONE
-        southeast = (planes[row + 1, word, 1] & border[row + 1, word]) >> ONE
-        if word > 0:
-            southwest |= (planes[row + 1, word - 1, 3] & border[row + 1, word - 1]) >> LAST
-        if word + 1 < words:
-            southeast |= (planes[row + 1, word + 1, 1] & border[row + 1, word + 1]) << LAST
-    west = border[row, word] << ONE
-    east = (planes[row, word, 4] & border[row, word]) >> ONE
-    if word > 0:
-        west |= border[row, word - 1] >> LAST
-    if word + 1 < words:
-        east |= (planes[row, word + 1, 4] & border[row, word + 1]) << LAST
+    north = shifted(planes, border, row - 1, word, 0, 0) & planes[row, word, 2]
+    south = shifted(planes, border, row + 1, word, 2, 0)
+    west = shifted(planes, border, row, word, 0, 1) & planes[row, word, 4]
+    east = shifted(planes, border, row, word, 4, -1)
     diagonals = tally(
-        planes[row, word, 1] & northwest,
-        planes[row, word, 3] & northeast,
-        southwest,
-        southeast,
+        shifted(planes, border, row - 1, word, 0, 1) & planes[row, word, 1],
+        shifted(planes, border, row - 1, word, 0, -1) & planes[row, word, 3],
+        shifted(planes, border, row + 1, word, 3, 1),
+        shifted(planes, border, row + 1, word, 1, -1),
     )
-    return north & planes[row, word, 2], south, west & planes[row, word, 4], east, diagonals
+    return north, south, west, east, diagonals
+
+
+@inlined
+def shifted(planes, border, row, word, plane, columns):
+    """Return the border pixels of a word that have a bit in a plane, moved by -1 to 1 columns."""
+    if row < 0 or row >= border.shape[0]:
+        return NONE
+    bits = border[row, word] & planes[row, word, plane]
+    if columns > 0:
+        bits <<= ONE
+        if word > 0:
+            bits |= (border[row, word - 1] & planes[row, word - 1, plane]) >> LAST
+    if columns < 0:
+        bits >>= ONE
+        if word + 1 < border.shape[1]:
+            bits |= (border[row, word + 1] & planes[row, word + 1, plane]) << LAST
+    return bits
 
 
 @inlined

@@ -16,6 +16,7 @@ from equilabel.devices.jit import njit
 
 from . import run_counts
 from .accumulate import Accumulator
+from .sources import list_passes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,10 +67,8 @@ class Pieces(Accumulator):
                 runs, strides, sides, places[slots], begins, len(strip.ids), lookup, keys
             )
             table = np.zeros((len(strip.ids) + count, self.layout.width), np.int64)
-            run_counts.add_extents(runs, self._shape, sides, axes, table)
-            if self.layout.seconds:
-                column, rank = self.layout["seconds"].start, self.layout.rank
-                run_counts.add_products(runs, self._shape, rank, column, table)
+            plan = list_passes(self.layout).plan
+            run_counts.add_runs(runs, self._shape, sides, plan, table)
             ids = np.concatenate([np.arange(whole)[slots], whole + keys[:count]])
             return replace(strip, ids=ids, table=table), ids
 

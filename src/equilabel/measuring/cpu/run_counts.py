@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from equilabel.devices.cpu.bits import NONE, ONE, lowest, popcount
-from equilabel.devices.jit import njit
+from equilabel.devices.jit import inlined, njit
 from equilabel.runs.cpu.run_table import AXES, advance, block_of, label_at, locate
 
-from .neighbor_bits import compare, count_starts, find_ends, find_starts, within
+from .neighbor_bits import compare, find_ends, find_starts, within
 
 # ---- From planes of bits to lists of runs
 # A run is a row ``(row, begin, end, label)`` of int64, later with a slot, the index of its label
@@ -16,86 +16,92 @@ from .neighbor_bits import compare, count_starts, find_ends, find_starts, within
 
 
 @njit(nogil=True, cache=True)
-def list_runs(labels, columns, span, planes, left, first_row, skip, runs):
-    """List the runs of some rows of labels, and return their smallest and largest label.
+def list_runs(planes, left, first_row, skip, rows, span):
+    """Return the runs of some rows of planes, without their labels.
 
-    `labels` are flat; `span` are the columns to look at. Row `skip` of `planes`, from `compare`,
-    is that of `first_row`; plane `left` is that of the pixel to the left. `runs`, (N, 4), is
-    overwritten, with N from `count_starts`.
+    Row `skip` of `planes`, from `compare`, is that of `first_row`; plane `left` is that of the
+    pixel to the left. `span` are the columns to look at.
     """
     begin, end = span
-    least = np.int64(0)
-    most = np.int64(0)
+    words = range(begin >> 6, ((end - 1) >> 6) + 1)
+    count = 0
+    for row in range(skip, skip + rows):
+        for word in words:
+            if planes[row, word, 0] != NONE:
+                count += popcount(find_starts(planes, row, word, left, begin, end))
+    runs = np.empty((count, 4), np.int64)
     run = 0
     last = 0
-    row = 0
-    while run < runs.shape[0]:
-        for word in range(begin >> 6, ((end - 1) >> 6) + 1):
-            if planes[skip + row, word, 0] == NONE:
+    row = skip
+    while run < count:
+        for word in words:
+            if planes[row, word, 0] == NONE:
                 continue
-            here = find_starts(planes, skip + row, word, left, begin, end)
+            here = find_starts(planes, row, word, left, begin, end)
             while here != NONE:
-                x = 64 * word + lowest(here)
+                runs[run, 0] = first_row + row - skip
+                runs[run, 1] = 64 * word + lowest(here)
                 here &= here - ONE
-                label = np.int64(labels[(first_row + row) * columns + x])
-                least = label if run == 0 else min(least, label)
-                most = label if run == 0 else max(most, label)
-                runs[run, 0] = first_row + row
-                runs[run, 1] = x
-                runs[run, 3] = label
                 run += 1
-            here = find_ends(planes, skip + row, word, left, begin, end)
+            here = find_ends(planes, row, word, left, begin, end)
             while here != NONE:
                 runs[last, 2] = 64 * word + lowest(here) + 1
                 here &= here - ONE
                 last += 1
         row += 1
-    return least, most
+    return runs
 
 
 @njit(nogil=True, cache=True)
-def list_joined(table, planes, left, first_row, skip, runs):
-    """List the runs of some rows of a run table, as `list_runs` does; its `parents` are labels."""
-    words = table.starts.shape[1]
-    columns = 64 * words
-    least = np.int64(0)
-    most = np.int64(0)
-    run = 0
-    last = 0
-    row = 0
-    while run < runs.shape[0]:
-        at = first_row + row
-        block = block_of(table, at)
-        for word in range(words):
-            if planes[skip + row, word, 0] == NONE:
-                continue
-            here = find_starts(planes, skip + row, word, left, 0, columns)
-            while here != NONE:
-                x = 64 * word + lowest(here)
-                label = np.int64(label_at(table, block, x))
-                least = label if run == 0 else min(least, label)
-                most = label if run == 0 else max(most, label)
-                runs[run, 0] = at
-                runs[run, 1] = x
-                runs[run, 3] = label
-                here &= here - ONE
-                run += 1
-            here = find_ends(planes, skip + row, word, left, 0, columns)
-            while here != NONE:
-                runs[last, 2] = 64 * word + lowest(here) + 1
-                here &= here - ONE
-                last += 1
-        row += 1
-    return least, most
+def runs_of_labels(labels, columns, shape, steps, rows, first_row, skip, span, planes):
+    """Fill the planes of some rows of labels, and list their runs.
 
-
-@njit(nogil=True, cache=True)
-def assign_slots(runs, least, lookup, ids):
-    """Replace the label of each run by its slot; return the number of labels.
-
-    `lookup`, (most - least + 1,), must hold zeros. `ids`, (>= labels,), gets the label of each
-    slot, in order of the first run.
+    `planes` and what is left are as of `compare` and `list_runs`, which lists `rows` rows. Return
+    runs, and their smallest and largest label, or 0 and 0.
     """
+    top = first_row - skip
+    compare(labels, columns, shape, steps, top, top + planes.shape[0], planes)
+    runs = list_runs(planes, steps.shape[0], first_row, skip, rows, span)
+    least = (
+        np.int64(labels[runs[0, 0] * columns + runs[0, 1]]) if runs.shape[0] > 0 else np.int64(0)
+    )
+    most = least
+    for run in range(runs.shape[0]):
+        label = np.int64(labels[runs[run, 0] * columns + runs[run, 1]])
+        least = min(least, label)
+        most = max(most, label)
+        runs[run, 3] = label
+    return runs, least, most
+
+
+@njit(nogil=True, cache=True)
+def runs_of_table(table, left, rows, first_row, skip, span, planes):
+    """List the runs of some rows of a run table, as `runs_of_labels`; its `parents` are labels."""
+    runs = list_runs(planes, left, first_row, skip, rows, span)
+    least = np.int64(table.parents.size)
+    most = np.int64(0)
+    at = np.int64(-1)
+    block = np.int64(0)
+    for run in range(runs.shape[0]):
+        if runs[run, 0] != at:
+            at = runs[run, 0]
+            block = block_of(table, at)
+        label = np.int64(label_at(table, block, runs[run, 1]))
+        least = min(least, label)
+        most = max(most, label)
+        runs[run, 3] = label
+    return runs, least, most
+
+
+@njit(nogil=True, cache=True)
+def count_runs(runs, least, most, shape, sides, plan, width):
+    """Replace the label of each run by its slot; return the label of each slot, and a table.
+
+    Slots are in the order of first runs. `least` and `most` bound the labels; what follows is as
+    of `add_runs`. The table is (labels, width).
+    """
+    ids = np.empty(runs.shape[0], np.int64)
+    lookup = np.zeros(most - least + 1, np.int32)
     count = 0
     for run in range(runs.shape[0]):
         label = runs[run, 3]
@@ -106,7 +112,9 @@ def assign_slots(runs, least, lookup, ids):
             slot = count
             lookup[label - least] = slot
         runs[run, 3] = slot - 1
-    return count
+    table = np.zeros((count, width), np.int64)
+    add_runs(runs, shape, sides, plan, table)
+    return ids[:count].copy(), table
 
 
 # ---- From runs to a table of counts, see `equilabel.measuring.counts`
@@ -114,17 +122,23 @@ def assign_slots(runs, least, lookup, ids):
 
 
 @njit(nogil=True, cache=True)
-def add_extents(runs, shape, sides, axes, table):
+def add_runs(runs, shape, sides, plan, table):
     """Add pixels, sums, lows and highs of runs to a table, (labels, >= 1 + 3 * axes).
 
     `shape`, (5,), has the leading axes, of which the last ones are those of the image; `sides`,
-    (axes,), are those of the image.
+    (axes,), are those of the image. `plan` has the rank, and the first columns of `first` and
+    `seconds` of the layout, or 0 where there are none.
     """
     position = np.empty(AXES, np.int64)
+    axes = sides.size
+    rank, first, seconds = plan
     leading = AXES + 1 - axes
     lows = 1 + axes
     highs = 1 + 2 * axes
     x = axes - 1
+    size = np.int64(1)
+    for axis in range(axes):
+        size *= sides[axis]
     at = np.int64(-2)
     for run in range(runs.shape[0]):
         if runs[run, 0] == at + 1:
@@ -146,45 +160,31 @@ def add_extents(runs, shape, sides, axes, table):
         table[slot, 1 + x] += (begin + end - 1) * length // 2
         table[slot, lows + x] = max(table[slot, lows + x], sides[x] - begin)
         table[slot, highs + x] = max(table[slot, highs + x], end)
+        if first > 0:
+            table[slot, first] = max(table[slot, first], size - at * sides[x] - begin)
+        if seconds > 0:
+            add_products(begin, length, position, rank, slot, seconds, table)
 
 
-@njit(nogil=True, cache=True)
-def add_first(runs, columns, size, column, table):
-    """Keep the smallest flat index of each label, as ``size - index``, in a column of the table."""
-    for run in range(runs.shape[0]):
-        slot = runs[run, 3]
-        index = runs[run, 0] * columns + runs[run, 1]
-        table[slot, column] = max(table[slot, column], size - index)
-
-
-@njit(nogil=True, cache=True)
-def add_products(runs, shape, rank, column, table):
-    """Add sums of products of two spatial coordinates, from a column of the table on."""
-    position = np.empty(AXES, np.int64)
+@inlined
+def add_products(begin, length, position, rank, slot, column, table):
+    """Add the products of two spatial coordinates in a run, from a column of the table on."""
     leading = AXES + 1 - rank
-    at = np.int64(-2)
-    for run in range(runs.shape[0]):
-        if runs[run, 0] != at:
-            at = runs[run, 0]
-            locate(at, shape, position)
-        begin = runs[run, 1]
-        slot = runs[run, 3]
-        length = runs[run, 2] - begin
-        total = (begin + runs[run, 2] - 1) * length // 2
-        to = column
-        for one in range(rank - 1):
-            here = position[leading + one]
-            for other in range(one, rank - 1):
-                table[slot, to] += here * position[leading + other] * length
-                to += 1
-            table[slot, to] += here * total
+    total = (2 * begin + length - 1) * length // 2
+    to = column
+    for one in range(rank - 1):
+        here = position[leading + one]
+        for other in range(one, rank - 1):
+            table[slot, to] += here * position[leading + other] * length
             to += 1
-        half = (length - 1) * length // 2
-        if half % 3 == 0:  # sum of squares of 0 to length - 1; divided before it can wrap around
-            squares = half // 3 * (2 * length - 1)
-        else:
-            squares = half * ((2 * length - 1) // 3)
-        table[slot, to] += length * begin * begin + 2 * begin * half + squares
+        table[slot, to] += here * total
+        to += 1
+    half = (length - 1) * length // 2
+    if half % 3 == 0:  # sum of squares of 0 to length - 1; divided before it can wrap around
+        squares = half // 3 * (2 * length - 1)
+    else:
+        squares = half * ((2 * length - 1) // 3)
+    table[slot, to] += length * begin * begin + 2 * begin * half + squares
 
 
 @njit(nogil=True, cache=True)
@@ -222,54 +222,23 @@ def add_table(whole, slots, part, lows, sums):
                 whole[to, column] += part[row, column]
 
 
-# ---- The runs and the table of a small image of labels in a single call
-
-ROOM = 16  # entries of a look-up table for each run, beyond which labels are sorted
-FLOOR = 2**16  # entries that it may have in any case
-
-
-@njit(nogil=True, cache=True)
-def measure_image(labels, shape, sides, steps, plan):
-    """Count what follows from the runs of all rows, as `sources.measure_strip` does of some.
-
-    `labels` are flat, `shape`, `sides` and `steps` as above; `plan` is `Passes.plan`. Return the
-    smallest label; whether labels are too sparse for a look-up table; planes, runs, ids and table.
-    If a label is negative or labels are sparse, the last two are empty, and runs hold labels.
-    """
-    columns = sides[-1]
-    rows = labels.size // columns
-    planes = np.empty((rows, -(-columns // 64), plan[1]), np.uint64)
-    compare(labels, columns, shape, steps, 0, rows, planes)
-    left = steps.shape[0]
-    count = count_starts(planes, 0, rows, left, 0, columns)
-    runs = np.empty((count, 4), np.int64)
-    least, most = list_runs(labels, columns, (0, columns), planes, left, 0, 0, runs)
-    sparse = most - least >= ROOM * count + FLOOR
-    if least < 0 or sparse:
-        return least, sparse, planes, runs, np.empty(0, np.int64), np.zeros((0, 0), np.int64)
-    ids = np.empty(count, np.int64)
-    ids = ids[: assign_slots(runs, least, np.zeros(most - least + 1, np.int32), ids)].copy()
-    table = np.zeros((ids.size, plan[0]), np.int64)
-    add_extents(runs, shape, sides, sides.size, table)
-    if plan[2] > 0:
-        add_first(runs, columns, labels.size, plan[2], table)
-    if plan[3] > 0:
-        add_products(runs, shape, plan[4], plan[3], table)
-    return least, False, planes, runs, ids, table
-
-
 # ---- Sums of the values under runs
 # A run is a row ``(row, begin, end, slot)`` of int64, as in `run_counts`; values, (pixels,), are
 # those of one channel. A kernel is compiled anew for those that are not contiguous.
 
 
 @njit(nogil=True, cache=True)
-def add_values(runs, values, columns, sums, lows, highs):
-    """Add the values of each label to sums, lows and highs, (labels,); NaN is kept."""
+def add_values(runs, values, columns, sums, lows, highs, squares):
+    """Add the values of each label to sums, lows and highs, (labels,); NaN is kept.
+
+    `squares`, of integers of up to 16 bits, get exact sums of squares; it is empty for others.
+    """
+    small = squares.size > 0
     for run in range(runs.shape[0]):
         start = runs[run, 0] * columns
         slot = runs[run, 3]
         total = sums.dtype.type(0)
+        square = np.int64(0)
         least = lows[slot]
         most = highs[slot]
         odd = least
@@ -279,31 +248,13 @@ def add_values(runs, values, columns, sums, lows, highs):
             least = min(least, value)
             most = max(most, value)
             odd = value if value != value else odd
+            if small:
+                square += np.int64(value) * np.int64(value)
         sums[slot] += total
         lows[slot] = least if odd == odd else odd
         highs[slot] = most if odd == odd else odd
-
-
-@njit(nogil=True, cache=True)
-def add_small_values(runs, values, columns, sums, lows, highs, squares):
-    """Do as `add_values` for integers of up to 16 bits, and sum their squares exactly, too."""
-    for run in range(runs.shape[0]):
-        start = runs[run, 0] * columns
-        slot = runs[run, 3]
-        total = np.int64(0)
-        square = np.int64(0)
-        least = lows[slot]
-        most = highs[slot]
-        for pixel in range(start + runs[run, 1], start + runs[run, 2]):
-            value = values[pixel]
-            total += value
-            square += np.int64(value) * np.int64(value)
-            least = min(least, value)
-            most = max(most, value)
-        sums[slot] += total
-        squares[slot] += square
-        lows[slot] = least
-        highs[slot] = most
+        if small:
+            squares[slot] += square
 
 
 @njit(nogil=True, cache=True)

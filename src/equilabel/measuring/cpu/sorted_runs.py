@@ -261,14 +261,12 @@ def add_medians(runs, starts, columns, values, kind, span, medians):
                 lower = upper if size & 1 else nth_small(room, size, middle - 1, least, counts)
                 medians[label, channel] = (upper + lower) / 2
                 continue
-            select(room, size, middle)
-            upper = room[middle]
+            ordered = np.partition(room[:size], middle)
+            upper = ordered[middle]
             if size & 1:
                 medians[label, channel] = upper
                 continue
-            lower = room[0]
-            for k in range(1, middle):
-                lower = max(lower, room[k])
+            lower = ordered[:middle].max()
             if whole:
                 medians[label, channel] = (np.float64(lower) + np.float64(upper)) / 2
             else:
@@ -294,31 +292,3 @@ def nth_small(room, size, wanted, least, counts):
             return (high << 8) + digit + least
         high = digit
     return least
-
-
-@called
-def select(room, size, wanted):
-    """Move the value at an index in ascending order there, and no greater one before it.
-
-    Hoare's selection; the pivot is the median of three.
-    """
-    low, high = 0, size - 1
-    while low < high:
-        one, two, three = room[low], room[(low + high) >> 1], room[high]
-        pivot = max(min(one, two), min(max(one, two), three))
-        i, j = low, high
-        while i <= j:
-            while room[i] < pivot:
-                i += 1
-            while room[j] > pivot:
-                j -= 1
-            if i <= j:
-                room[i], room[j] = room[j], room[i]
-                i += 1
-                j -= 1
-        if wanted <= j:
-            high = j
-        elif wanted >= i:
-            low = i
-        else:
-            return

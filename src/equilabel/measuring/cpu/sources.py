@@ -11,10 +11,8 @@ import numpy as np
 
 from equilabel.measuring.counts import Layout, steps_to
 from equilabel.runs.cpu.run_table import AXES
-from equilabel.runs.cpu.serial import is_worth_compiling
 
 from . import neighbor_bits, run_counts
-from .run_counts import FLOOR, ROOM, measure_image
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,17 +35,14 @@ class LabelSource:
         self.shape, self.lengths = _sides_of(labels.shape)
         self.flat = labels.reshape(-1)
 
-    def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Array) -> None:
-        """Compare pixels of some rows with earlier neighbors."""
-        columns = self.sides[-1]
-        neighbor_bits.compare(self.flat, columns, self.shape, steps, first, last, planes)
-
-    def list(
-        self, planes: Array, left: int, first: int, skip: int, span: Array, runs: Array
+    def list_runs(
+        self, steps: Array, rows: int, first: int, skip: int, span: Array, planes: Array
     ) -> Any:
-        """List the runs of some rows, and return their smallest and largest label."""
+        """Fill planes and list the runs of some rows, as `run_counts.runs_of_labels` does."""
         columns = self.sides[-1]
-        return run_counts.list_runs(self.flat, columns, span, planes, left, first, skip, runs)
+        return run_counts.runs_of_labels(
+            self.flat, columns, self.shape, steps, rows, first, skip, span, planes
+        )
 
 
 @lru_cache(256)
@@ -66,7 +61,7 @@ class RunSource:
 
     def __init__(self, table: RunTable, sides: tuple[int, ...], *, full: bool) -> None:
         self.sides = sides
-        self.shape = table.runs.shape
+        self.shape, self.lengths = _sides_of(sides)
         self.table = table
         self.full = full
 
@@ -77,25 +72,25 @@ class RunSource:
         """
         return layout.compared == "none" or not self.table.many
 
-    def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Array) -> None:
-        """Compare pixels of some rows with earlier neighbors."""
-        if not self.table.many:
-            neighbor_bits.overlay(self.table.runs.bits, self.shape, steps, first, last, planes)
-            if not self.full:
-                neighbor_bits.separate(self.table.runs, steps, first, last, planes)
-        else:
-            neighbor_bits.divide(self.table.runs.bits, self.table.runs.starts, first, last, planes)
-
-    def list(
-        self, planes: Array, left: int, first: int, skip: int, span: Array, runs: Array
+    def list_runs(
+        self, steps: Array, rows: int, first: int, skip: int, span: Array, planes: Array
     ) -> Any:
-        """List the runs of some rows, and return their smallest and largest label."""
-        return run_counts.list_joined(self.table.runs, planes, left, first, skip, runs)
+        """Fill planes and list the runs of some rows, as `run_counts.runs_of_table` does."""
+        runs, top = self.table.runs, first - skip
+        bottom = top + len(planes)
+        if not self.table.many:
+            neighbor_bits.overlay(runs.bits, self.shape, steps, top, bottom, planes)
+            if not self.full:
+                neighbor_bits.separate(runs, steps, top, bottom, planes)
+        else:
+            neighbor_bits.divide(runs.bits, runs.starts, top, bottom, planes)
+        return run_counts.runs_of_table(runs, len(steps), rows, first, skip, span, planes)
 
 
 # ---- One strip of rows, from pixels to a table of its labels, and joining the tables of strips
 
-SMALL = 2**16  # pixels up to which an image is measured in a single call
+ROOM = 16  # entries of a look-up table for each run, beyond which labels are sorted
+FLOOR = 2**16  # entries that it may have in any case
 
 
 @dataclass
@@ -123,11 +118,10 @@ class Passes:
 
     @cached_property
     def plan(self) -> NDArray[np.int64]:
-        """Width of the table, planes, columns of first pixels and of products (or 0), and rank."""
+        """Rank, and the first columns of `first` and `seconds`, for `run_counts.add_runs`."""
         layout = self.layout
         first = layout["first"].start * layout.first
-        seconds = layout["seconds"].start * layout.seconds
-        return np.array([layout.width, self.planes, first, seconds, layout.rank], np.int64)
+        return np.array([layout.rank, first, layout["seconds"].start * layout.seconds], np.int64)
 
     @cached_property
     def left(self) -> int:
@@ -148,11 +142,12 @@ def list_passes(layout: Layout) -> Passes:
     fills: list[tuple[Kernel, int]] = []
     for group in ("euler_full", "euler_face"):
         if layout.widths[group]:
-            kernel, count = neighbor_bits.EULER[group, layout.rank]
+            kernel, signs = neighbor_bits.EULER[group]
+            signs = signs if layout.rank > 2 else signs[:2]
             fills.append((kernel, free))
-            column, plus = layout[group].start, layout.rank - 1
-            entries += [(free + k, column, 1 if k < plus else -1) for k in range(count)]
-            free += count
+            column = layout[group].start
+            entries += [(free + k, column, sign) for k, sign in enumerate(signs)]
+            free += len(signs)
     outline = 0
     if layout.outline != "none":
         outline = free
@@ -186,45 +181,22 @@ def measure_strip(
         top, bottom = max(first - 1, 0), min(last + 2, prod(source.sides[:-1]))
     skip = first - top
     planes = np.empty((bottom - top, -(-source.sides[-1] // 64), passes.planes), np.uint64)
-    source.fill(passes.steps, top, bottom, planes)
-    count = neighbor_bits.count_starts(planes, skip, skip + last - first, passes.left, *columns)
-    runs = np.empty((count, 4), np.int64)
-    if count == 0:
+    runs, least, most = source.list_runs(passes.steps, last - first, first, skip, columns, planes)
+    if len(runs) == 0:
         return Strip(np.empty(0, np.int64), np.empty((0, layout.width), np.int64), runs)
-    least, most = source.list(planes, passes.left, first, skip, columns, runs)
     if kept is not None:
         runs = runs[kept[runs[:, 0]]]
     if least < 0:  # the caller reports it
         return Strip(np.array([least]), np.zeros((1, layout.width), np.int64), None)
-    if most - least < ROOM * count + FLOOR:
-        ids = np.empty(len(runs), np.int64)
-        lookup = np.zeros(most - least + 1, np.int32)
-        ids = ids[: run_counts.assign_slots(runs, least, lookup, ids)].copy()
-    else:
-        ids, runs[:, 3] = np.unique(runs[:, 3], return_inverse=True)
-    table = np.zeros((len(ids), layout.width), np.int64)
-    sides = np.array(source.sides, np.int64)
-    run_counts.add_extents(runs, source.shape, sides, layout.axes, table)
-    if layout.first:
-        column = layout["first"].start
-        run_counts.add_first(runs, sides[-1], prod(source.sides), column, table)
-    if layout.seconds:
-        column = layout["seconds"].start
-        run_counts.add_products(runs, source.shape, layout.rank, column, table)
+    names = None
+    if most - least >= ROOM * len(runs) + FLOOR:
+        names, runs[:, 3] = np.unique(runs[:, 3], return_inverse=True)
+        least, most = 0, len(names) - 1
+    ids, table = run_counts.count_runs(
+        runs, least, most, source.shape, source.lengths, passes.plan, layout.width
+    )
+    ids = ids if names is None else names[ids]
     _add_planes(passes, planes, (top, skip, skip + last - first), runs, table)
-    return Strip(ids, table, runs if keep else None)
-
-
-def measure_at_once(source: LabelSource, passes: Passes, keep: bool) -> Strip | None:
-    """Measure a small image of labels in a single call; None if it must be done in strips."""
-    asked = source.flat, source.shape, source.lengths, passes.steps, passes.plan
-    if not is_worth_compiling(measure_image, asked):
-        return None
-    least, sparse, planes, runs, ids, table = measure_image(*asked)
-    if least < 0 or sparse:
-        return None
-    if len(runs):
-        _add_planes(passes, planes, (0, 0, len(planes)), runs, table)
     return Strip(ids, table, runs if keep else None)
 
 
@@ -237,7 +209,7 @@ def _add_planes(
     """
     top, begin, end = rows
     for fill, plane in passes.fills:
-        fill(planes, begin, end, plane)
+        fill(planes, begin, end, passes.left, plane)
     if passes.outline:
         border = np.empty(planes.shape[:2], np.uint64)
         neighbor_bits.find_border(planes, border)
