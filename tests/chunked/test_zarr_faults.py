@@ -270,7 +270,7 @@ def test_what_numpy_says_of_a_full_disk_becomes_its_path_and_a_remedy(here, monk
         raise OSError(message)
 
     ome_zarr("a.zarr")
-    monkeypatch.setattr(np, "save", fill)
+    monkeypatch.setattr("equilabel.chunked.checkpoints.pack", fill)
     assert main(["segment", "a.zarr", "--out", "out"]) == 1
     said = capsys.readouterr().err
     assert "the disk of '" in said

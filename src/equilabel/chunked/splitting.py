@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.labeling.problem import make_problem
 from equilabel.segmentation.splitting import (
     MOST,
     boxes_of,
@@ -25,9 +24,8 @@ from equilabel.segmentation.splitting import (
     shape_properties,
 )
 
-from .channels import expand
+from .sources import expand
 from .tables import ROWS, Counted, counted_blocks, merged_counts
-from .tasks import Setup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,9 +38,8 @@ if TYPE_CHECKING:
 
     from .blocks import Blocks
     from .checkpoints import Saved
-    from .engine import MapTasks, Progress
-    from .masks import Masks, StoredMask
-    from .sources import Readable
+    from .masks import Masks
+    from .sources import Readable, Stored
 
     Slices = tuple[slice, ...]
 
@@ -63,7 +60,7 @@ class Splitting:
     def counted(self) -> Counted:
         """The counts by which components are chosen."""
         rank = len(self.rule.distances)
-        return Counted(shape_properties(rank), (1.0,) * rank, self.blocks.stacked)
+        return Counted(shape_properties(rank), (1.0,) * rank, self.blocks)
 
     @property
     def most(self) -> int:
@@ -76,29 +73,17 @@ class Splitting:
         problem: Callable[..., Problem],
         source: Readable,
         device: str,
-        map_tasks: MapTasks,
-        progress: Progress,
-    ) -> StoredMask:
+    ) -> Stored:
         """Store the number of the part of each pixel, 1 in components that stay whole."""
-        counted, saved = self.counted, masks.room("components")
-        setup = Setup(
-            blocks=self.blocks,
-            problem=problem,
-            device=device,
-            connectivity=self.rule.connectivity,
-            saved=saved,
-            depth=max(counted.halo, 1),
-            by_blocks=True,
-            counted=counted,
-        )
-        components = masks.labeled("components", setup, source)
-        blocks_of = counted_blocks(saved, self.blocks)
-        tasks = ((self, saved, one, some) for one, some in sorted(blocks_of.items()))
-        found = map_tasks(choose_components, tasks)
-        large = [box for some in progress.over("choose", 0, len(blocks_of), found) for box in some]
-        _warn_of(sorted(large), self.most)
-        parts = Parts(self, saved, components)
-        return masks.written("split", parts, np.dtype(np.uint32))
+        counted, room = self.counted, masks.saved.room("components")
+        how: Any = {"device": device, "connectivity": self.rule.connectivity}
+        how |= {"depth": max(counted.halo, 1), "by_blocks": True, "counted": counted}
+        components = masks.made("components", source, saved=room, problem=problem, **how)
+        blocks_of = counted_blocks(room, self.blocks)
+        tasks = ((self, room, one, some) for one, some in sorted(blocks_of.items()))
+        found = masks.run.each("choose", choose_components, tasks, len(blocks_of))
+        _warn_of(sorted(box for some in found for box in some), self.most)
+        return masks.made("split", Parts(self, room, components), np.uint32)
 
 
 def choose_components(
@@ -108,7 +93,7 @@ def choose_components(
 
     Returns the boxes of those that are too large: first and last + 1 coordinates.
     """
-    counts = merged_counts(splitting.counted, saved, splitting.blocks, stretch, some)
+    counts = merged_counts(splitting.counted, saved, stretch, some)
     boxes = boxes_of(counts)[may_touch(counts, *splitting.rule[:2])]
     axes = boxes.shape[1] // 2
     sides = boxes[:, 1 + axes :] - boxes[:, 1 : 1 + axes]
@@ -123,23 +108,19 @@ class Parts:
 
     splitting: Splitting
     saved: Saved  # that of the components
-    components: StoredMask
+    components: Stored
 
     def loader(self, part: Slices) -> Callable[[], HostArray]:
         """Return a loader of a block, which splits its components."""
         return partial(split_block, self, part)
-
-    def read(self, part: Slices) -> HostArray:
-        """Read the components of a part."""
-        return self.components.loader(part)()
 
 
 def split_block(parts: Parts, part: Slices) -> HostArray:
     """Return the number of the part of each pixel of a block, 0 in the background."""
     splitting = parts.splitting
     margin = [int(axis >= splitting.blocks.stacked) for axis in range(len(part))]
-    inside = parts.read(part)
-    numbers = (inside > 0).astype(np.uint32)
+    read = parts.components.output.read
+    numbers = (read(part) > 0).astype(np.uint32)
     boxes = _boxes_in(parts, part)
     axes = len(part)
     first, last = boxes[:, 1 : 1 + axes] - margin, boxes[:, 1 + axes :] + margin
@@ -154,7 +135,7 @@ def split_block(parts: Parts, part: Slices) -> HostArray:
     regions += [(low[k], high[k], boxes[k : k + 1]) for k in np.flatnonzero(~close)]
     for begin, end, some in regions:
         region = tuple(map(slice, begin.tolist(), end.tolist()))
-        labels = np.ascontiguousarray(parts.read(region))
+        labels = np.ascontiguousarray(read(region))
         moved = some.copy()
         moved[:, 1 : 1 + axes] -= begin
         moved[:, 1 + axes :] -= begin
@@ -187,11 +168,6 @@ def _keep(numbers: HostArray, found: HostArray, part: Slices, region: Slices) ->
         for of in (part, region)
     )
     np.copyto(numbers[here], found[there], where=found[there] > 0, casting="unsafe")
-
-
-def problem_of_parts(pixels: Any, **how: Any) -> Problem:
-    """Return the problem of labeling parts of equal numbers; `how` is as for `problem_of`."""
-    return make_problem(pixels, 0, **how)
 
 
 def _warn_of(boxes: list[list[int]], most: int) -> None:

@@ -213,6 +213,7 @@ def label_in_blocks(
     from `check_blocks`.
     """
     from equilabel import segment_chunked
+    from equilabel.chunked.viewing import open_labels
 
     axes = find_axes(path, options)
     image = _open(path, axes)
@@ -230,7 +231,7 @@ def label_in_blocks(
         workers=workers,
     )
     if options.labels_format == OME_ZARR:
-        labels = image.labels_at(stored)
+        labels = open_labels(stored)
     else:
         dtype = next((one for one in TYPES if result.num <= np.iinfo(one).max), np.int64)
         labels = image.flatten(stored, work / "labels", dtype, sides)
@@ -268,9 +269,11 @@ def choose_blocks(
 
     Raises ValueError if one stored chunk, or the overlay, does not fit.
     """
+    from equilabel.chunked.viewing import blocks_within
+
     allowed = free() if options.memory_limit is None else options.memory_limit
     base, each = of_block(header, options)
-    sides, workers = image.sides_within(max(0, allowed - base) // each)
+    sides, workers = blocks_within(image, max(0, allowed - base) // each)
     need = max(base + workers * each * prod(sides), drawing(header, options))
     if need > allowed:
         message = (
