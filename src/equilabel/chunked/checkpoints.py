@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
+from msgspec import msgpack
 
 from equilabel.storage.files import folder_for, is_folder, is_remote, locked_file, replacing
 from equilabel.storage.remote import Lease, make_folder, read_range, remove_tree
@@ -47,9 +48,8 @@ def pack(arrays: Sequence[HostArray]) -> bytes:
     from numcodecs import Zstd
     from xxhash import xxh3_128_digest
 
-    described = json.dumps([(array.dtype.str, array.shape) for array in arrays]).encode()
-    data = [array.tobytes() for array in arrays]
-    packed: bytes = Zstd(level=1).encode(b"".join([described, b"\n", *data]))
+    data = msgpack.encode([(one.dtype.str, one.shape, one.tobytes()) for one in arrays])
+    packed: bytes = Zstd(level=1).encode(data)
     return xxh3_128_digest(packed) + packed
 
 
@@ -60,14 +60,8 @@ def unpack(data: bytes) -> list[HostArray]:
 
     if xxh3_128_digest(data[DIGEST:]) != data[:DIGEST]:
         raise _damaged(data[:DIGEST])
-    data = Zstd().decode(data[DIGEST:])
-    described, start = data[: data.index(b"\n")], data.index(b"\n") + 1
-    arrays = []
-    for name, shape in json.loads(described):
-        dtype, count = np.dtype(name), prod(shape)
-        arrays.append(np.frombuffer(data, dtype, count, start).reshape(shape))
-        start += count * dtype.itemsize
-    return arrays
+    stored = msgpack.decode(Zstd().decode(data[DIGEST:]))
+    return [np.ndarray(shape, dtype, buffer) for dtype, shape, buffer in stored]
 
 
 def _damaged(got: object) -> DamagedFileError:

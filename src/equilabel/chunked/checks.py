@@ -79,23 +79,14 @@ def check_numbering(numbering: Any) -> bool:
     return bool(numbering == "blocks")
 
 
-def stored_chunks(source: Source, sides: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the sides of the chunks of labels: those of the image if blocks consist of them."""
-    stored = source.stored
-    if stored is None:
-        return sides
-    pairs = zip(sides, stored, source.shape, strict=True)
-    fits = all(side % chunk == 0 or side == length for side, chunk, length in pairs)
-    return tuple(min(a, b) for a, b in zip(sides, stored, strict=True)) if fits else sides
-
-
 def check_shards(
     shards: Any, source: Source, sides: tuple[int, ...], version: str = ""
-) -> tuple[int, ...] | None:
-    """Return the sides of shards, or None for none; raise TypeError or ValueError.
+) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+    """Return the sides of the chunks of labels, and of shards; raise TypeError or ValueError.
 
-    A shard is a block, so that it has one writer. By default, labels of more than `MANY` chunks are
-    sharded, unless they become an OME-Zarr of `version` 0.4.
+    Chunks are those of the image if blocks consist of them. A shard is a block, so that it has one
+    writer; None for none. By default, labels of more than `MANY` chunks are sharded, unless they
+    become an OME-Zarr of `version` 0.4.
     """
     shards = None if shards is None else check_flag("shards", shards)
     if version == "0.4" and shards:
@@ -104,14 +95,16 @@ def check_shards(
             "Leave it out."
         )
         raise ValueError(message)
-    chunks = stored_chunks(source, sides)
+    chunks, stored = sides, source.stored
+    if stored is not None:
+        pairs = zip(sides, stored, source.shape, strict=True)
+        if all(side % chunk == 0 or side == length for side, chunk, length in pairs):
+            chunks = tuple(map(min, sides, stored))
     if shards is None:
         number = prod(-(-length // side) for length, side in zip(source.shape, chunks, strict=True))
         shards = number > MANY and version != "0.4"
-    if not shards:
-        return None
-    whole = (-(-side // chunk) * chunk for side, chunk in zip(sides, chunks, strict=True))
-    return tuple(whole)
+    whole = tuple(-(-side // chunk) * chunk for side, chunk in zip(sides, chunks, strict=True))
+    return chunks, whole if shards else None
 
 
 def check_out(out: Any, source: Source, *, resume: bool) -> Any:

@@ -19,7 +19,6 @@ from .checks import (
     check_out,
     check_shards,
     pretend,
-    stored_chunks,
 )
 from .engine import Engine
 from .outputs import is_in_memory
@@ -196,7 +195,7 @@ def label_chunked(
         )
         return setup, source.settled(run, saved, sides)
 
-    pieces, stored = check_shards(shards, source, sides), stored_chunks(source, sides)
-    job = Job(source, prepare, path, stored, resume, arguments, pieces, into=into)
+    stored = check_shards(shards, source, sides)
+    job = Job(source, prepare, path, *stored, resume, arguments, into=into)
     made = label_whole(job, engine, progress)
     return (made.labels, made.num) if return_num else made.labels

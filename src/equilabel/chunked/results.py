@@ -68,9 +68,9 @@ class Job:
     """Does what comes before the blocks; returns the setup, and the source of its pixels."""
     out: Any  # Path or UPath; None: memory, or a folder that is removed with the result
     chunks: tuple[int, ...]  # sides of the chunks of a Zarr
+    shards: tuple[int, ...] | None  # sides of the shards of a Zarr: those of a block
     resume: bool
     arguments: Mapping[str, Any]  # on which labels depend, as JSON
-    shards: tuple[int, ...] | None  # sides of the shards of a Zarr: those of a block
     ome: OmeLabels | None = None  # if `out` becomes an OME-Zarr
     into: Any = None  # NumPy or Zarr array that takes the labels, instead of `out`
     finish: Callable[[Setup, Any, Run], pd.DataFrame | None] = lambda *_: None

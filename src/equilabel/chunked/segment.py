@@ -42,7 +42,6 @@ from .checks import (
     check_shards,
     pick_axes,
     pretend,
-    stored_chunks,
 )
 from .engine import Engine
 from .masks import (
@@ -379,9 +378,8 @@ def segment_chunked(
     sizes = check_sizes(min_size, max_size, rank, **scale)
     selection = Selection(source.shape, first, *sizes, bool(exclude_border))
     wanted = default_properties(rank, distances, first) if properties is None else properties
-    names = check_mergeable(wanted)
     sides = check_chunks(chunks, source)
-    counted = Counted(names, distances, Blocks(source.shape, sides, first))
+    counted = Counted(check_mergeable(wanted), distances, Blocks(source.shape, sides, first))
     check_depth(sides, source.shape, counted.halo, first)
     how = {"connectivity": connectivity, "stacked": first, "method": method, "device": device}
     problem = problem_of_gray(pretend(source), level=Level(0.0, False), dark=bool(dark), **how)
@@ -402,9 +400,9 @@ def segment_chunked(
     )
     described = ome_labels(picked, source.shape, path)
     version = "" if described is None else described.version
-    pieces, stored = check_shards(shards, source, sides, version), stored_chunks(source, sides)
+    stored = check_shards(shards, source, sides, version)
     more: Any = {"ome": described, "finish": work.finish}
-    job = Job(source, work.prepare, path, stored, resume, work.arguments, pieces, **more)
+    job = Job(source, work.prepare, path, *stored, resume, work.arguments, **more)
     made = label_whole(job, engine, progress)
     used = made.attributes["threshold"]  # a list if it was read from JSON
     return Segmentation(
