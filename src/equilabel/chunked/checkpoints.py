@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     Arrays = Sequence[HostArray]
 
 
-MAGIC = b"equilabel-2\n"
-DIGEST = 16  # bytes
+DIGEST, LENGTH = 16, 8  # bytes of a checksum, and of the length of an index
 HEAD = 2**15  # bytes of a file that are read first
 MOST = 2**29  # elements of a group of blocks, if it has more than one
 CACHED = 2**26  # bytes of arrays that a process keeps after it has read or stored them
@@ -107,6 +106,16 @@ class Faces(NamedTuple):
     highs: tuple[HostArray, ...]
     values: HostArray  # (N,) value of the pixels of each component, or (0,) for a mask
 
+    def toward(self, step: Sequence[int], depth: int) -> HostArray:
+        """Return the outermost layers in the direction of a step, at a side, edge or corner."""
+        axis = next(one for one, move in enumerate(step) if move)
+        found = self.highs[axis] if step[axis] > 0 else self.lows[axis]
+        for one, move in enumerate(step):
+            if move:
+                near = slice(-depth, None) if move > 0 else slice(0, depth)
+                found = found[(*(slice(None),) * one, near)]
+        return found
+
     def touched(self) -> NDArray[np.int64]:
         """Return the components that touch another block, or could: (L,), ascending."""
         found = [np.unique(face.take(0, axis)) for axis, face in enumerate(self.lows) if face.size]
@@ -178,7 +187,7 @@ class Saved:
         index = pack([np.frombuffer("\n".join(records).encode(), np.uint8), ends])
         path = self.folder / f"{stage}-{group}"
         with replacing(path, flush=False) as unfinished, unfinished.open("wb") as file:
-            file.writelines([MAGIC, len(index).to_bytes(8, "little"), index, *packed])
+            file.writelines([len(index).to_bytes(LENGTH, "little"), index, *packed])
         for name, arrays in records.items():
             self._cache.put((stage, group, name), arrays, only_if_room=True)
 
@@ -311,15 +320,12 @@ def blocks_together(shape: Sequence[int], sides: Sequence[int]) -> int:
 
 def _read_index(path: Any) -> tuple[list[str], HostArray]:
     """Read the names of the records of a file, and where they begin, and end."""
-    start = len(MAGIC) + 8
     head = _read_bytes(path, 0, HEAD)
-    size = int.from_bytes(head[len(MAGIC) : start], "little")
-    if head[: len(MAGIC)] != MAGIC:
-        raise _damaged(path.name)
-    if start + size > len(head) == HEAD:
-        head = _read_bytes(path, 0, min(start + size, path.stat().st_size))
-    text, ends = unpack(head[start : start + size])
-    return text.tobytes().decode().split("\n"), ends + start + size
+    stop = LENGTH + int.from_bytes(head[:LENGTH], "little")
+    if stop > len(head) == HEAD:
+        head = _read_bytes(path, 0, min(stop, path.stat().st_size))
+    text, ends = unpack(head[LENGTH:stop])
+    return text.tobytes().decode().split("\n"), ends + stop
 
 
 @lru_cache(256)

@@ -83,18 +83,10 @@ def pairs_across(
         if other is None:
             continue
         here, there = faces_of(block), faces_of(other)
-        axis = next(one for one, move in enumerate(step) if move)
-        mine, theirs = here.highs[axis], there.lows[axis]
-        for one, move in enumerate(step):
-            if move:  # the outermost layer of each; the axis is kept
-                end = slice(-1, None) if move > 0 else slice(0, 1)
-                beyond = slice(0, 1) if move > 0 else slice(-1, None)
-                cut = (slice(None),) * one
-                mine, theirs = mine[(*cut, end)], theirs[(*cut, beyond)]
         flat = tuple(one for one, move in enumerate(step) if move)
         pairs = touching(
-            mine.squeeze(flat),
-            theirs.squeeze(flat),
+            here.toward(step, 1).squeeze(flat),
+            there.toward([-move for move in step], 1).squeeze(flat),
             (here.values, there.values),
             connectivity - len(flat),
             blocks.stacked,

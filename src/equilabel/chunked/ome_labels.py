@@ -71,18 +71,6 @@ class OmeLabels:
         """Format of the arrays, and names of their axes."""
         return {"zarr_format": 2 if self.version == "0.4" else 3, "axes": tuple(self.axes.lower())}
 
-    def factors(self, shape: Sequence[int], spacing: Sequence[float]) -> tuple[int, ...]:
-        """Return the factor by which the next resolution shortens each axis: 2 or 1.
-
-        Axes with a much larger spacing than others are not shortened.
-        """
-        finest = min(one for name, one in zip(self.axes, spacing, strict=True) if name in "ZYX")
-        each = zip(self.axes, shape, spacing, strict=True)
-        return tuple(
-            2 if name in "ZYX" and side > 1 and distance < 1.5 * finest else 1
-            for name, side, distance in each
-        )
-
 
 def ome_labels(picked: Picked, shape: tuple[int, ...], out: Path | None) -> OmeLabels | None:
     """Return the content of the description of labels; None if they do not become an OME-Zarr.
@@ -127,11 +115,19 @@ def _levels_of(image: ZarrImage, axes: str, shape: tuple[int, ...]) -> tuple[Res
 
 
 def _halved(labels: OmeLabels, shape: tuple[int, ...]) -> list[Resolution]:
-    """Return resolutions, each of every second pixel of the previous one, down to a small one."""
+    """Return resolutions, each of every second pixel of the previous one, down to a small one.
+
+    Axes with a much larger spacing than others are not shortened.
+    """
     first = labels.translation or (0.0,) * len(shape)
     found = [Resolution(shape, labels.spacing, first)]
     while max(shape) > COARSEST:
-        factors = labels.factors(shape, found[-1].scale)
+        each = list(zip(labels.axes, shape, found[-1].scale, strict=True))
+        finest = min(distance for name, _, distance in each if name in "ZYX")
+        factors = [
+            2 if name in "ZYX" and side > 1 and distance < 1.5 * finest else 1
+            for name, side, distance in each
+        ]
         if max(factors) == 1:
             break
         shape = tuple(-(-side // by) for side, by in zip(shape, factors, strict=True))

@@ -61,7 +61,7 @@ from .ome_labels import ome_labels
 from .outputs import is_in_memory
 from .results import Job, label_whole
 from .sources import GraySource, open_source
-from .splitting import Splitting
+from .splitting import split_components
 from .tables import Counted, Selection
 from .tasks import Setup
 
@@ -152,8 +152,7 @@ class Segmenting:
             rule = make_rule(
                 self.depth, self.counted.spacing, self.problem.connectivity, self.blocks.stacked
             )
-            splitting = Splitting(rule, self.blocks)
-            parts = splitting.split(masks, problem, source, self.how["device"])
+            parts = split_components(rule, masks, problem, source, self.how["device"])
             problem = partial(make_problem, background=0, **self.how)
             source = MaskedSource(parts, gray)
         setup = Setup(

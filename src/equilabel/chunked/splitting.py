@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from equilabel.labeling.problem import Problem
     from equilabel.segmentation.splitting import Rule
 
-    from .blocks import Blocks
     from .checkpoints import Saved
     from .masks import Masks
     from .sources import Readable, Stored
@@ -49,84 +48,68 @@ NAMED = 3  # components that are left whole and named in a warning
 CHOSEN = "chosen"  # a stage: components that may be several objects, and are small enough
 
 
-@dataclass(frozen=True)
-class Splitting:
-    """What objects are split by."""
-
-    rule: Rule
-    blocks: Blocks
-
-    @property
-    def counted(self) -> Counted:
-        """The counts by which components are chosen."""
-        rank = len(self.rule.distances)
-        return Counted(shape_properties(rank), (1.0,) * rank, self.blocks)
-
-    @property
-    def most(self) -> int:
-        """Elements of the largest box that is split."""
-        return min(MOST, max(LEAST, prod(self.blocks.sides)))
-
-    def split(
-        self,
-        masks: Masks,
-        problem: Callable[..., Problem],
-        source: Readable,
-        device: str,
-    ) -> Stored:
-        """Store the number of the part of each pixel, 1 in components that stay whole."""
-        counted, room = self.counted, masks.saved.room("components")
-        how: Any = {"device": device, "connectivity": self.rule.connectivity}
-        how |= {"depth": max(counted.halo, 1), "by_blocks": True, "counted": counted}
-        components = masks.made("components", source, saved=room, problem=problem, **how)
-        blocks_of = counted_blocks(room, self.blocks)
-        tasks = ((self, room, one, some) for one, some in sorted(blocks_of.items()))
-        found = masks.run.each("choose", choose_components, tasks, len(blocks_of))
-        _warn_of(sorted(box for some in found for box in some), self.most)
-        return masks.made("split", Parts(self, room, components), np.uint32)
-
-
-def choose_components(
-    splitting: Splitting, saved: Saved, stretch: int, some: Sequence[int]
-) -> list[list[int]]:
-    """Store the boxes of the components of a stretch of labels that may be several objects.
-
-    Returns the boxes of those that are too large: first and last + 1 coordinates.
-    """
-    counts = merged_counts(splitting.counted, saved, stretch, some)
-    boxes = boxes_of(counts)[may_touch(counts, *splitting.rule[:2])]
-    axes = boxes.shape[1] // 2
-    sides = boxes[:, 1 + axes :] - boxes[:, 1 : 1 + axes]
-    fits = sides.prod(axis=1, dtype=np.float64) <= splitting.most
-    saved.save(CHOSEN, stretch, {"boxes": [boxes[fits]]})
-    return [box.tolist() for box in boxes[~fits, 1:]]
+def split_components(
+    rule: Rule, masks: Masks, problem: Callable[..., Problem], source: Readable, device: str
+) -> Stored:
+    """Store the number of the part of each pixel, 1 in components that stay whole."""
+    rank, saved = len(rule.distances), masks.saved.room("components")
+    counted = Counted(shape_properties(rank), (1.0,) * rank, masks.blocks)
+    how: Any = {"device": device, "connectivity": rule.connectivity, "by_blocks": True}
+    how |= {"depth": max(counted.halo, 1), "counted": counted}
+    components = masks.made("components", source, saved=saved, problem=problem, **how)
+    parts = Parts(rule, counted, saved, components)
+    blocks_of = counted_blocks(saved, masks.blocks)
+    tasks = ((parts, one, some) for one, some in sorted(blocks_of.items()))
+    found = masks.run.each("choose", choose_components, tasks, len(blocks_of))
+    _warn_of(sorted(box for some in found for box in some), parts.most)
+    return masks.made("split", parts, np.uint32)
 
 
 @dataclass(frozen=True)
 class Parts:
     """The parts of components, block by block."""
 
-    splitting: Splitting
+    rule: Rule
+    counted: Counted  # the counts by which components are chosen
     saved: Saved  # that of the components
     components: Stored
+
+    @property
+    def most(self) -> int:
+        """Elements of the largest box that is split."""
+        return min(MOST, max(LEAST, prod(self.counted.blocks.sides)))
 
     def loader(self, part: Slices) -> Callable[[], HostArray]:
         """Return a loader of a block, which splits its components."""
         return partial(split_block, self, part)
 
 
+def choose_components(parts: Parts, stretch: int, some: Sequence[int]) -> list[list[int]]:
+    """Store the boxes of the components of a stretch of labels that may be several objects.
+
+    Returns the boxes of those that are too large: first and last + 1 coordinates.
+    """
+    counts = merged_counts(parts.counted, parts.saved, stretch, some)
+    boxes = boxes_of(counts)[may_touch(counts, *parts.rule[:2])]
+    axes = boxes.shape[1] // 2
+    sides = boxes[:, 1 + axes :] - boxes[:, 1 : 1 + axes]
+    fits = sides.prod(axis=1, dtype=np.float64) <= parts.most
+    parts.saved.save(CHOSEN, stretch, {"boxes": [boxes[fits]]})
+    return [box.tolist() for box in boxes[~fits, 1:]]
+
+
 def split_block(parts: Parts, part: Slices) -> HostArray:
     """Return the number of the part of each pixel of a block, 0 in the background."""
-    splitting = parts.splitting
-    margin = [int(axis >= splitting.blocks.stacked) for axis in range(len(part))]
+    blocks = parts.counted.blocks
+    margin = [int(axis >= blocks.stacked) for axis in range(len(part))]
     read = parts.components.output.read
     numbers = (read(part) > 0).astype(np.uint32)
     boxes = _boxes_in(parts, part)
     axes = len(part)
     first, last = boxes[:, 1 : 1 + axes] - margin, boxes[:, 1 + axes :] + margin
     reach = [(one.stop - one.start) // NEAR + 1 for one in part]
-    near, _ = expand(part, reach, splitting.blocks.shape)
-    low, high = np.maximum(first, 0), np.minimum(last, splitting.blocks.shape)
+    near, _ = expand(part, reach, blocks.shape)
+    low, high = np.maximum(first, 0), np.minimum(last, blocks.shape)
     close = (low >= [one.start for one in near]).all(axis=1)
     close &= (high <= [one.stop for one in near]).all(axis=1)
     regions = (
@@ -139,14 +122,14 @@ def split_block(parts: Parts, part: Slices) -> HostArray:
         moved = some.copy()
         moved[:, 1 : 1 + axes] -= begin
         moved[:, 1 + axes :] -= begin
-        found, _ = find_parts(labels, moved, splitting.rule)
+        found, _ = find_parts(labels, moved, parts.rule)
         _keep(numbers, found, part, region)
     return numbers
 
 
 def _boxes_in(parts: Parts, part: Slices) -> NDArray[np.int64]:
     """Return the boxes of components to split that reach a block, (N, 1 + 2 axes)."""
-    blocks = parts.splitting.blocks
+    blocks = parts.counted.blocks
     place = [one.start // side for one, side in zip(part, blocks.sides, strict=True)]
     known = np.unique(parts.saved.numbers(int(np.ravel_multi_index(place, blocks.counts))))
     known = known[known > 0].astype(np.int64)

@@ -140,13 +140,8 @@ class Counted:
             other = blocks.neighbor(block, step)
             if other is None:
                 continue
-            faces, place = saved.faces(other), []
-            axis = next(one for one, move in enumerate(step) if move)
-            local = faces.lows[axis] if step[axis] > 0 else faces.highs[axis]
+            local, place = saved.faces(other).toward([-move for move in step], halo), []
             for one, move in enumerate(step):
-                if move:
-                    near = slice(0, halo) if move > 0 else slice(-halo, None)
-                    local = local[(*(slice(None),) * one, near)]
                 start = low[one] + shape[one] if move > 0 else low[one] * (not move)
                 place.append(slice(start, start + local.shape[one]))
             final = np.zeros(1, np.int64)
