@@ -118,11 +118,9 @@ class Faces(NamedTuple):
 
     def touched(self) -> NDArray[np.int64]:
         """Return the components that touch another block, or could: (L,), ascending."""
-        found = [np.unique(face.take(0, axis)) for axis, face in enumerate(self.lows) if face.size]
-        found += [
-            np.unique(face.take(-1, axis)) for axis, face in enumerate(self.highs) if face.size
-        ]
-        labels = np.unique(np.concatenate([np.zeros(1, np.int64), *found]))
+        found = [face.take(0, axis) for axis, face in enumerate(self.lows) if face.size]
+        found += [face.take(-1, axis) for axis, face in enumerate(self.highs) if face.size]
+        labels = np.unique(np.concatenate([np.zeros(1, np.int64), *map(np.unique, found)]))
         return labels[labels > 0].astype(np.int64)
 
 

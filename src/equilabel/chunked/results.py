@@ -12,7 +12,6 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -82,8 +81,8 @@ class Whole(NamedTuple):
 
     labels: Any  # a NumPy, Dask or Zarr array, or a Path
     num: int
-    table: Any = None
-    attributes: Mapping[str, Any] = MappingProxyType({})  # stored with the labels, as JSON
+    table: Any
+    attributes: Mapping[str, Any]  # stored with the labels, as JSON
 
 
 FORMAT = 4  # of checkpoints
