@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 DIGEST, LENGTH = 16, 8  # bytes of a checksum, and of the length of an index
 HEAD = 2**15  # bytes of a file that are read first
+NUMBERED = 1024  # blocks whose labels are in one file
 MOST = 2**29  # elements of a group of blocks, if it has more than one
 CACHED = 2**26  # bytes of arrays that a process keeps after it has read or stored them
 
@@ -245,18 +246,18 @@ class Saved:
     def save_numbers(self, numbers: Numbers) -> None:
         """Store the labels of all components."""
         labels, offsets, others = numbers
-        for group in self.groups(len(offsets) - 1):
-            records = {
-                f"{block}": [labels[slice(*offsets[block : block + 2])], others[block : block + 1]]
-                for block in group
-            }
-            self.save("numbers", self.group(group.start), records)
+        for first in range(0, len(offsets) - 1, NUMBERED):
+            records = {}
+            for block in range(first, min(first + NUMBERED, len(offsets) - 1)):
+                own = labels[slice(*offsets[block : block + 2])].copy()  # or all would be kept
+                records[f"{block}"] = [own, others[block : block + 1]]
+            self.save("numbers", first // NUMBERED, records)
 
     def numbers(self, block: int) -> HostArray:
         """Return the label of each component of a block, 0 for those that are not kept."""
         found = self._cache.get(block)
         if found is None:
-            labels, other = self.load("numbers", self.group(block), f"{block}")
+            labels, other = self.load("numbers", block // NUMBERED, f"{block}")
             found = [
                 _with_others(self.part(block), labels, int(other[0])) if other.size else labels
             ]
