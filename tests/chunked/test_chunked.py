@@ -334,8 +334,8 @@ def number_of_worker(_):
 @pytest.mark.long
 def test_workers_are_numbered_to_share_gpus(scheduler):
     found = set()
-    with Engine(scheduler, 2).started() as map_tasks:
-        for number in map_tasks(number_of_worker, ((k,) for k in itertools.count())):
+    with Engine(scheduler, 2).started() as run:
+        for number in run.map_tasks(number_of_worker, ((k,) for k in itertools.count())):
             found.add(number)
             if len(found) == 2:
                 break

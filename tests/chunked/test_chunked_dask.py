@@ -59,10 +59,11 @@ def test_each_chunk_is_loaded_once_for_each_reading(name, tmp_path):
     assert sum(LOADS.values()) <= 1.3 * times * 4**3
 
 
-def test_smoothing_and_a_threshold_load_each_chunk_once(tmp_path):
+@pytest.mark.parametrize("options", [{"sigma": 1}, {"closing": 1.5}])
+def test_blocks_with_pixels_around_them_load_each_chunk_once(options):
     LOADS.clear()
-    found = segment_chunked(lazy_image(), sigma=1, threshold="otsu", min_size=3)
-    expected = segment(IMAGE, sigma=1, threshold="otsu", min_size=3)
+    found = segment_chunked(lazy_image(), threshold="otsu", min_size=3, **options)
+    expected = segment(IMAGE, threshold="otsu", min_size=3, **options)
     np.testing.assert_array_equal(found.labels, expected.labels)
     assert sum(LOADS.values()) == 4**3
 

@@ -10,11 +10,10 @@ import zarr
 from equilabel import label, label_chunked, segment, segment_chunked
 from equilabel.chunked import results, tables
 from equilabel.chunked.checkpoints import (
-    Checkpoints,
     DamagedFileError,
-    MemoryCheckpoints,
     Numbers,
     Part,
+    Saved,
     pack,
     unpack,
 )
@@ -138,7 +137,7 @@ def test_groups_of_blocks_are_resumed_to_the_same_bytes(stage, numbering, tmp_pa
 
 def test_the_merge_by_blocks_keeps_only_components_that_touch_a_face():
     rng = np.random.default_rng(0)
-    saved, blocks, listed = MemoryCheckpoints(), 50, 4
+    saved, blocks, listed = Saved(), 50, 4
     for block in range(blocks):
         merged = np.sort(rng.choice(100, listed, replace=False)) + 1
         none = np.empty(0, np.int64)
@@ -162,11 +161,11 @@ def test_damaged_records_are_noticed(tmp_path):
     data[20] ^= 1
     with pytest.raises(DamagedFileError, match="resume=True"):
         unpack(bytes(data))
-    saved = Checkpoints(tmp_path, "a", 2)
+    saved = Saved(tmp_path, "a", 2)
     saved.save("label", 0, {"0": [np.arange(3)], "1": [np.arange(9)]})
     path = tmp_path / "label-0"
     whole = path.read_bytes()
-    fresh = Checkpoints(tmp_path, "b", 2)
+    fresh = Saved(tmp_path, "b", 2)
     assert fresh.has("label", 0)
     assert not fresh.has("label", 1)
     assert fresh.names("label", 0) == ["0", "1"]

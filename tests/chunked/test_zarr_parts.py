@@ -9,7 +9,7 @@ import pytest
 
 zarr = pytest.importorskip("zarr")
 
-from equilabel.chunked.zarr_parts import (
+from equilabel.chunked.outputs import (
     read_part,
     write_part,
 )
@@ -75,62 +75,3 @@ def test_what_is_no_array_of_zarr_is_indexed():
     np.testing.assert_array_equal(read_part(pixels, PARTS[2]), pixels[PARTS[2]])
     write_part(pixels, PARTS[2], np.zeros((20, 7)))
     assert not pixels[PARTS[2]].any()
-
-
-FORMS = [
-    {},
-    {"serializer": zarr.codecs.BytesCodec(endian="big")},
-    {"zarr_format": 2},
-    {"filters": [zarr.codecs.TransposeCodec(order=(1, 0))]},
-    {"shards": (18, 60)},
-    {"dtype": "u1"},
-]
-
-
-@pytest.mark.parametrize("form", FORMS, ids=str)
-def test_chunks_that_are_not_compressed_are_read_whatever_their_form(store, form):
-    pixels, array = make(store, compressors=None, **form)
-    array[...] = pixels
-    for rows in (slice(9, 18), slice(99, 108), slice(0, 100), slice(3, 9), slice(9, 17)):
-        for columns in (slice(30, 60), slice(60, 90), slice(60, None), slice(30, 70), slice(None)):
-            found = read_part(array, (rows, columns))
-            np.testing.assert_array_equal(found, pixels[rows, columns])
-            assert found.dtype == array.dtype
-
-
-def test_a_chunk_in_memory_is_not_copied():
-    pixels, array = make(zarr.storage.MemoryStore(), compressors=None)
-    array[...] = pixels
-    part = (slice(9, 18), slice(30, 60))
-    assert np.shares_memory(read_part(array, part), read_part(array, part))
-
-
-def test_a_plain_chunk_that_is_missing_or_too_short_is_told_as_by_zarr(tmp_path):
-    pixels, array = make(tmp_path / "some.zarr", compressors=None, fill_value=3)
-    part = (slice(9, 18), slice(30, 60))
-    assert (read_part(array, part) == 3).all()
-    array[...] = pixels
-    chunk = tmp_path / "some.zarr" / "c" / "1" / "1"
-    chunk.write_bytes(chunk.read_bytes()[:-2])
-    with pytest.raises(Exception, match=r".") as theirs:
-        array[part]
-    with pytest.raises(type(theirs.value)):
-        read_part(array, part)
-
-
-@pytest.mark.parametrize("empty", [True, False])
-@pytest.mark.parametrize("form", FORMS, ids=str)
-def test_chunks_that_are_not_compressed_are_written_whatever_their_form(store, form, empty):
-    config = {"write_empty_chunks": empty}
-    pixels, array = make(store, compressors=None, config=config, **form)
-    pixels = pixels.astype(array.dtype)
-    pixels[:20] = 0
-    for rows in (slice(k, min(k + 18, 100)) for k in range(0, 100, 18)):
-        for columns in (slice(0, 60), slice(60, 70)):
-            write_part(array, (rows, columns), pixels[rows, columns])
-    np.testing.assert_array_equal(array[...], pixels)
-    one = (slice(9, 18), slice(30, 60))
-    write_part(array, one, pixels[one][::-1])
-    np.testing.assert_array_equal(array[one], pixels[one][::-1])
-    write_part(array, one, pixels[0:9, 30:60])
-    assert not array[one].any()

@@ -8,8 +8,6 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
-from equilabel.devices import threads
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -119,15 +117,3 @@ def large_sides(
         if 2 * prod(sides) > most:
             return tuple(sides)
         sides[axis] = min(2 * sides[axis], shape[axis])
-
-
-def sides_within(
-    shape: tuple[int, ...], stored: tuple[int, ...], elements: int, most: int = LARGE
-) -> tuple[tuple[int, ...], int]:
-    """Return the sides of blocks, and how many of them to process at once within some memory.
-
-    All blocks that are processed at once have up to `elements` elements, or one has a single chunk.
-    """
-    workers = threads.available()
-    sides = large_sides(shape, stored, min(most, max(1, elements // workers)))
-    return sides, max(1, min(workers, elements // prod(sides)))

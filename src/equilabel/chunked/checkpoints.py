@@ -8,20 +8,19 @@ import secrets
 import shutil
 import tempfile
 import threading
-from abc import ABC, abstractmethod
 from collections import OrderedDict
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from io import BytesIO
 from itertools import pairwise
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
+from msgspec import msgpack
 
 from equilabel.storage.files import folder_for, is_folder, is_remote, locked_file, replacing
-from equilabel.storage.remote import Lease, read_range, remove_tree
+from equilabel.storage.remote import Lease, make_folder, read_range, remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -33,9 +32,9 @@ if TYPE_CHECKING:
     Arrays = Sequence[HostArray]
 
 
-MAGIC = b"equilabel-2\n"
-DIGEST = 16  # bytes
+DIGEST, LENGTH = 16, 8  # bytes of a checksum, and of the length of an index
 HEAD = 2**15  # bytes of a file that are read first
+NUMBERED = 1024  # blocks whose labels are in one file
 MOST = 2**29  # elements of a group of blocks, if it has more than one
 CACHED = 2**26  # bytes of arrays that a process keeps after it has read or stored them
 
@@ -49,9 +48,8 @@ def pack(arrays: Sequence[HostArray]) -> bytes:
     from numcodecs import Zstd
     from xxhash import xxh3_128_digest
 
-    described = json.dumps([(array.dtype.str, array.shape) for array in arrays]).encode()
-    data = [array.tobytes() for array in arrays]
-    packed: bytes = Zstd(level=1).encode(b"".join([described, b"\n", *data]))
+    data = msgpack.encode([(one.dtype.str, one.shape, one.tobytes()) for one in arrays])
+    packed: bytes = Zstd(level=1).encode(data)
     return xxh3_128_digest(packed) + packed
 
 
@@ -62,14 +60,8 @@ def unpack(data: bytes) -> list[HostArray]:
 
     if xxh3_128_digest(data[DIGEST:]) != data[:DIGEST]:
         raise _damaged(data[:DIGEST])
-    data = Zstd().decode(data[DIGEST:])
-    described, start = data[: data.index(b"\n")], data.index(b"\n") + 1
-    arrays = []
-    for name, shape in json.loads(described):
-        dtype, count = np.dtype(name), prod(shape)
-        arrays.append(np.frombuffer(data, dtype, count, start).reshape(shape))
-        start += count * dtype.itemsize
-    return arrays
+    stored = msgpack.decode(Zstd().decode(data[DIGEST:]))
+    return [np.ndarray(shape, dtype, buffer) for dtype, shape, buffer in stored]
 
 
 def _damaged(got: object) -> DamagedFileError:
@@ -115,13 +107,21 @@ class Faces(NamedTuple):
     highs: tuple[HostArray, ...]
     values: HostArray  # (N,) value of the pixels of each component, or (0,) for a mask
 
+    def toward(self, step: Sequence[int], depth: int) -> HostArray:
+        """Return the outermost layers in the direction of a step, at a side, edge or corner."""
+        axis = next(one for one, move in enumerate(step) if move)
+        found = self.highs[axis] if step[axis] > 0 else self.lows[axis]
+        for one, move in enumerate(step):
+            if move:
+                near = slice(-depth, None) if move > 0 else slice(0, depth)
+                found = found[(*(slice(None),) * one, near)]
+        return found
+
     def touched(self) -> NDArray[np.int64]:
         """Return the components that touch another block, or could: (L,), ascending."""
-        found = [np.unique(face.take(0, axis)) for axis, face in enumerate(self.lows) if face.size]
-        found += [
-            np.unique(face.take(-1, axis)) for axis, face in enumerate(self.highs) if face.size
-        ]
-        labels = np.unique(np.concatenate([np.zeros(1, np.int64), *found]))
+        found = [face.take(0, axis) for axis, face in enumerate(self.lows) if face.size]
+        found += [face.take(-1, axis) for axis, face in enumerate(self.highs) if face.size]
+        labels = np.unique(np.concatenate([np.zeros(1, np.int64), *map(np.unique, found)]))
         return labels[labels > 0].astype(np.int64)
 
 
@@ -133,17 +133,25 @@ class Numbers(NamedTuple):
     others: NDArray[np.int64]  # (blocks,), labels before those of the other components of a block
 
 
-class Saved(ABC):
-    """Results of blocks that later stages read: files by stage and group of blocks.
+class Saved:
+    """Results of blocks that later stages read: files by stage and group of blocks in a folder.
 
-    A record is a list of arrays; those of a group, which have names, are stored at once.
+    A record is a list of arrays; those of a group, which have names, are stored at once. The
+    folder is on a disk or in a store that all workers can read. Without one, records stay in the
+    memory of this process.
     """
 
-    lasting = False
-    together = 1  # blocks in a group
+    def __init__(self, folder: Any = None, token: str | None = None, together: int = 1) -> None:
+        """Take a folder that exists, and how many blocks form a group.
 
-    def __init__(self) -> None:
-        self._cache = Cache()
+        `token` is that of this run: what processes keep in memory must not be of an earlier one.
+        """
+        self.folder, self.token, self.together = folder, token or new_token(), together
+        self._records: dict[tuple[str, int], Mapping[str, Arrays]] = {}  # without a folder
+        self._cache = _cache_of(folder, self.token)
+
+    def __reduce__(self) -> Any:
+        return Saved, (self.folder, self.token, self.together)
 
     def group(self, block: int) -> int:
         """Return the group of a block."""
@@ -154,30 +162,66 @@ class Saved(ABC):
         some = self.together
         return [range(first, min(first + some, blocks)) for first in range(0, blocks, some)]
 
-    @abstractmethod
-    def save(self, stage: str, group: int, records: Mapping[str, Arrays]) -> None:
-        """Store the records of a group."""
+    def note(self, name: str) -> Any:
+        """Return the path of a result beside those of blocks; None: no files."""
+        return None if self.folder is None else self.folder / name
 
-    @abstractmethod
+    def room(self, name: str) -> Saved:
+        """Return the results of blocks of an earlier stage, which are stored beside these."""
+        if self.folder is None:
+            return Saved()
+        make_folder(self.folder / name)
+        return Saved(self.folder / name, self.token, self.together)
+
+    def save(self, stage: str, group: int, records: Mapping[str, Arrays]) -> None:
+        """Store the records of a group: write its file, which is renamed when it is complete.
+
+        It is not flushed to the disk: damage after a loss of power is found by checksums.
+        """
+        if self.folder is None:
+            self._records[stage, group] = records
+            return
+        packed = [pack(arrays) for arrays in records.values()]
+        ends = np.cumsum([0, *map(len, packed)])
+        index = pack([np.frombuffer("\n".join(records).encode(), np.uint8), ends])
+        path = self.folder / f"{stage}-{group}"
+        with replacing(path, flush=False) as unfinished, unfinished.open("wb") as file:
+            file.writelines([len(index).to_bytes(LENGTH, "little"), index, *packed])
+        for name, arrays in records.items():
+            self._cache.put((stage, group, name), arrays, only_if_room=True)
+
     def names(self, stage: str, group: int) -> list[str]:
         """List the records of a group."""
+        if self.folder is None:
+            return list(self._records[stage, group])
+        return _index_of(self.folder / f"{stage}-{group}", self.token)[0]
 
-    @abstractmethod
     def has(self, stage: str, group: int) -> bool:
         """Return whether the records of a group are complete and undamaged."""
+        if self.folder is None:
+            return (stage, group) in self._records
+        path = self.folder / f"{stage}-{group}"
+        try:
+            _, ends = _read_index(path)
+            data = _read_bytes(path, ends[0], ends[-1])
+            for start, end in pairwise(ends - ends[0]):
+                unpack(data[start:end])
+        except DamagedFileError:
+            return False
+        return True
 
     def load(self, stage: str, group: int, name: str) -> Arrays:
         """Return a record."""
-        key = (stage, group, name)
-        found = self._cache.get(key)
+        if self.folder is None:
+            return self._records[stage, group][name]
+        found = self._cache.get((stage, group, name))
         if found is None:
-            found = self._read(stage, group, name)
-            self._cache.put(key, found)
+            path = self.folder / f"{stage}-{group}"
+            names, ends = _index_of(path, self.token)
+            place = names.index(name)
+            found = unpack(_read_bytes(path, ends[place], ends[place + 1]))
+            self._cache.put((stage, group, name), found)
         return found
-
-    @abstractmethod
-    def _read(self, stage: str, group: int, name: str) -> Arrays:
-        """Read a record."""
 
     def part(self, block: int) -> Part:
         """Return the components of a block."""
@@ -199,31 +243,31 @@ class Saved(ABC):
             records[f"{block} faces"] = *faces.lows, *faces.highs, faces.values
         self.save("label", group, records)
 
-    @abstractmethod
     def save_numbers(self, numbers: Numbers) -> None:
         """Store the labels of all components."""
+        labels, offsets, others = numbers
+        for first in range(0, len(offsets) - 1, NUMBERED):
+            records = {}
+            for block in range(first, min(first + NUMBERED, len(offsets) - 1)):
+                own = labels[slice(*offsets[block : block + 2])].copy()  # or all would be kept
+                records[f"{block}"] = [own, others[block : block + 1]]
+            self.save("numbers", first // NUMBERED, records)
 
     def numbers(self, block: int) -> HostArray:
         """Return the label of each component of a block, 0 for those that are not kept."""
-        key = ("numbers", block, "")
-        found = self._cache.get(key)
+        found = self._cache.get(block)
         if found is None:
-            labels, other = self._numbers(block)
-            found = [labels if other is None else _with_others(self.part(block), labels, other)]
-            self._cache.put(key, found)
+            labels, other = self.load("numbers", block // NUMBERED, f"{block}")
+            found = [
+                _with_others(self.part(block), labels, int(other[0])) if other.size else labels
+            ]
+            self._cache.put(block, found)
         return found[0]
-
-    @abstractmethod
-    def _numbers(self, block: int) -> tuple[HostArray, int | None]:
-        """Return the labels of the merged components of a block, and what `Numbers.others` says."""
-
-    def note(self, name: str) -> Path | None:
-        """Return the path of a result that is found before blocks are labeled; None: no files."""
-        return None
 
     def forget(self) -> None:
         """Forget what is kept in memory of what is stored."""
-        self._cache = Cache()
+        _cache_of.cache_clear()
+        _index_of.cache_clear()
 
 
 def _with_others(part: Part, labels: HostArray, other: int) -> HostArray:
@@ -263,83 +307,6 @@ class Cache:
                 self._size -= sum(one.nbytes for one in old)
 
 
-class Checkpoints(Saved):
-    """A folder with a file for each stage and group of blocks."""
-
-    lasting = True
-
-    def __init__(self, folder: Any, token: str, together: int = 1) -> None:
-        """Take a folder that exists, on a disk or in a store that all workers can read.
-
-        `token` is that of this run: what processes keep in memory must not be of an earlier one.
-        """
-        self.folder, self.token, self.together = folder, token, together
-        self._cache = _cache_of(folder, token)
-
-    def __reduce__(self) -> Any:
-        return Checkpoints, (self.folder, self.token, self.together)
-
-    def _path(self, stage: str, group: int) -> Any:
-        return self.folder / f"{stage}-{group}"
-
-    def save(self, stage: str, group: int, records: Mapping[str, Arrays]) -> None:
-        """Write the file of a group, which is renamed when it is complete.
-
-        It is not flushed to the disk: damage after a loss of power is found by checksums.
-        """
-        packed = [pack(arrays) for arrays in records.values()]
-        ends = np.cumsum([0, *map(len, packed)])
-        index = pack([np.frombuffer("\n".join(records).encode(), np.uint8), ends])
-        path = self._path(stage, group)
-        with replacing(path, flush=False) as unfinished, unfinished.open("wb") as file:
-            file.writelines([MAGIC, len(index).to_bytes(8, "little"), index, *packed])
-        for name, arrays in records.items():
-            self._cache.put((stage, group, name), arrays, only_if_room=True)
-
-    def names(self, stage: str, group: int) -> list[str]:
-        """List the records of a group."""
-        return _index_of(self._path(stage, group), self.token)[0]
-
-    def has(self, stage: str, group: int) -> bool:
-        """Return whether the records of a group are complete and undamaged."""
-        path = self._path(stage, group)
-        try:
-            _, ends = _read_index(path)
-            data = _read_bytes(path, ends[0], ends[-1])
-            for start, end in pairwise(ends - ends[0]):
-                unpack(data[start:end])
-        except DamagedFileError:
-            return False
-        return True
-
-    def _read(self, stage: str, group: int, name: str) -> Arrays:
-        path = self._path(stage, group)
-        names, ends = _index_of(path, self.token)
-        place = names.index(name)
-        return unpack(_read_bytes(path, ends[place], ends[place + 1]))
-
-    def save_numbers(self, numbers: Numbers) -> None:
-        """Store the labels of all components."""
-        for name, array in numbers._asdict().items():
-            with replacing(self.folder / f"{name}.npy", flush=False) as file, file.open("wb") as to:
-                np.save(to, array)
-
-    def _numbers(self, block: int) -> tuple[HostArray, int | None]:
-        dtype, begin, offsets, others = _open_numbers(self.folder, self.token)
-        span = (begin + int(offsets[one]) * dtype.itemsize for one in (block, block + 1))
-        some = np.frombuffer(read_range(self.folder / "labels.npy", *span), dtype)
-        return some, int(others[block]) if others.size else None
-
-    def note(self, name: str) -> Any:
-        """Return the path of a result that is found before blocks are labeled."""
-        return self.folder / name
-
-    def forget(self) -> None:
-        """Forget what is kept in memory of what is stored."""
-        _cache_of.cache_clear()
-        _index_of.cache_clear()
-
-
 def blocks_together(shape: Sequence[int], sides: Sequence[int]) -> int:
     """Return how many blocks of some sides form a group: up to 32, in 256 groups or more.
 
@@ -352,15 +319,12 @@ def blocks_together(shape: Sequence[int], sides: Sequence[int]) -> int:
 
 def _read_index(path: Any) -> tuple[list[str], HostArray]:
     """Read the names of the records of a file, and where they begin, and end."""
-    start = len(MAGIC) + 8
     head = _read_bytes(path, 0, HEAD)
-    size = int.from_bytes(head[len(MAGIC) : start], "little")
-    if head[: len(MAGIC)] != MAGIC:
-        raise _damaged(path.name)
-    if start + size > len(head) == HEAD:
-        head = _read_bytes(path, 0, min(start + size, path.stat().st_size))
-    text, ends = unpack(head[start : start + size])
-    return text.tobytes().decode().split("\n"), ends + start + size
+    stop = LENGTH + int.from_bytes(head[:LENGTH], "little")
+    if stop > len(head) == HEAD:
+        head = _read_bytes(path, 0, min(stop, path.stat().st_size))
+    text, ends = unpack(head[LENGTH:stop])
+    return text.tobytes().decode().split("\n"), ends + stop
 
 
 @lru_cache(256)
@@ -381,49 +345,6 @@ def _read_bytes(path: Any, start: int, stop: int) -> bytes:
 def _cache_of(folder: Any, token: str) -> Cache:
     """Return what this process keeps of a folder."""
     return Cache()
-
-
-@lru_cache(4)
-def _open_numbers(folder: Any, token: str) -> tuple[np.dtype[Any], int, HostArray, HostArray]:
-    """Return type and first byte of the labels of all components, `offsets` and `others`."""
-    from numpy.lib.format import read_array_header_1_0, read_magic
-
-    head = BytesIO(read_range(folder / "labels.npy", 0, HEAD))
-    read_magic(head)
-    dtype = read_array_header_1_0(head)[2]
-    known = ((folder / f"{name}.npy").read_bytes() for name in ("offsets", "others"))
-    return dtype, head.tell(), *(np.load(BytesIO(data)) for data in known)
-
-
-class MemoryCheckpoints(Saved):
-    """Results of blocks as in `Checkpoints`, but in the memory of this process."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._records: dict[tuple[str, int], Mapping[str, Arrays]] = {}
-
-    def save(self, stage: str, group: int, records: Mapping[str, Arrays]) -> None:
-        """Keep the records of a group."""
-        self._records[stage, group] = records
-
-    def names(self, stage: str, group: int) -> list[str]:
-        """List the records of a group."""
-        return list(self._records[stage, group])
-
-    def has(self, stage: str, group: int) -> bool:
-        """Return whether there are records of a group."""
-        return (stage, group) in self._records
-
-    def _read(self, stage: str, group: int, name: str) -> Arrays:
-        return self._records[stage, group][name]
-
-    def save_numbers(self, numbers: Numbers) -> None:
-        """Keep the labels of all components."""
-        self._labels, self._offsets, self._others = numbers
-
-    def _numbers(self, block: int) -> tuple[HostArray, int | None]:
-        some = self._labels[self._offsets[block] : self._offsets[block + 1]]
-        return some, int(self._others[block]) if self._others.size else None
 
 
 # ---- The folder of an unfinished run: locked, with a manifest
@@ -518,19 +439,15 @@ def _clear(folder: Any) -> None:
     """Remove everything except the lock; the manifest first, so that remains are not used."""
     with suppress(FileNotFoundError):
         (folder / MANIFEST).unlink()
-    if is_remote(folder):
-        lock = str(folder / LOCK).rpartition("://")[2].strip("/")
-        names = [one for one in folder.fs.find(folder.path) if one.strip("/") != lock]
-        if names:
-            folder.fs.rm(names)
-        return
-    for leftover in folder.iterdir():
+    for leftover in list(folder.iterdir()):
         if leftover.name == LOCK:
             continue
-        if is_folder(leftover):
-            shutil.rmtree(leftover)
-        else:
+        if not is_folder(leftover):
             leftover.unlink()
+        elif is_remote(folder):
+            remove_tree(leftover)
+        else:
+            shutil.rmtree(leftover)  # or fail: nothing of another run may stay
 
 
 def new_token() -> str:

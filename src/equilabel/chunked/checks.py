@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,23 +14,25 @@ from equilabel.arguments import (
     check_flag,
     check_names,
     check_sequence,
+    check_text,
     check_whole,
     shown,
 )
 from equilabel.measuring.properties import PROPERTIES, resolve_names
+from equilabel.segmentation.checks import check_channel
 from equilabel.segmentation.filters import as_pixels
 from equilabel.storage.files import is_remote
+from equilabel.storage.ome_zarr import ZarrImage, find_image
 from equilabel.storage.remote import locate
 
 from .blocks import large_sides
 from .sources import MemorySource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from equilabel.array_types import HostArray
 
-    from .ome_labels import OmeLabels
     from .sources import Source
 
 
@@ -75,40 +79,32 @@ def check_numbering(numbering: Any) -> bool:
     return bool(numbering == "blocks")
 
 
-def stored_chunks(source: Source, sides: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the sides of the chunks of labels: those of the image if blocks consist of them."""
-    stored = source.stored
-    if stored is None:
-        return sides
-    pairs = zip(sides, stored, source.shape, strict=True)
-    fits = all(side % chunk == 0 or side == length for side, chunk, length in pairs)
-    return tuple(min(a, b) for a, b in zip(sides, stored, strict=True)) if fits else sides
-
-
 def check_shards(
-    shards: Any, source: Source, sides: tuple[int, ...], ome: OmeLabels | None
-) -> tuple[int, ...] | None:
-    """Return the sides of shards, or None for none; raise TypeError or ValueError.
+    shards: Any, source: Source, sides: tuple[int, ...], version: str = ""
+) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+    """Return the sides of the chunks of labels, and of shards; raise TypeError or ValueError.
 
-    A shard is a block, so that it has one writer. By default, labels of more than `MANY` chunks are
-    sharded.
+    Chunks are those of the image if blocks consist of them. A shard is a block, so that it has one
+    writer; None for none. By default, labels of more than `MANY` chunks are sharded, unless they
+    become an OME-Zarr of `version` 0.4.
     """
     shards = None if shards is None else check_flag("shards", shards)
-    old = ome is not None and ome.version == "0.4"
-    if old and shards:
+    if version == "0.4" and shards:
         message = (
             "shards needs Zarr of format 3, which an OME-Zarr of version 0.4 is not; got True. "
             "Leave it out."
         )
         raise ValueError(message)
-    chunks = stored_chunks(source, sides)
+    chunks, stored = sides, source.stored
+    if stored is not None:
+        pairs = zip(sides, stored, source.shape, strict=True)
+        if all(side % chunk == 0 or side == length for side, chunk, length in pairs):
+            chunks = tuple(map(min, sides, stored))
     if shards is None:
         number = prod(-(-length // side) for length, side in zip(source.shape, chunks, strict=True))
-        shards = number > MANY and not old
-    if not shards:
-        return None
-    whole = (-(-side // chunk) * chunk for side, chunk in zip(sides, chunks, strict=True))
-    return tuple(whole)
+        shards = number > MANY and version != "0.4"
+    whole = tuple(-(-side // chunk) * chunk for side, chunk in zip(sides, chunks, strict=True))
+    return chunks, whole if shards else None
 
 
 def check_out(out: Any, source: Source, *, resume: bool) -> Any:
@@ -151,7 +147,7 @@ def check_array(
         if not (array.flags.c_contiguous and array.flags.writeable):
             message = "out must be in C order and writeable; got an array that is not."
             raise ValueError(message)
-        if isinstance(source, MemorySource) and source.overlaps(array):
+        if isinstance(source, MemorySource) and np.may_share_memory(source.array, array):
             message = "out must not overlap label_image; got the same memory. Make it a new array."
             raise ValueError(message)
         return
@@ -204,3 +200,91 @@ def check_depth(sides: tuple[int, ...], shape: tuple[int, ...], halo: int, stack
             f"{sides!r}. Pass larger chunks."
         )
         raise ValueError(message)
+
+
+# ---- Axes of an image that are segmented
+
+
+class Picked(NamedTuple):
+    """Axes that are segmented."""
+
+    picks: tuple[int | None, ...]  # index taken along each axis of the image; None: the whole axis
+    channel_axis: int | None
+    stacked: bool  # whether the first remaining axis counts independent images
+    spacing: Any  # along spatial axes; None if unknown
+    unit: str | None
+    axes: str = ""  # one letter for each remaining axis; empty if unknown
+    ome: ZarrImage | None = None  # description of the image
+
+    @property
+    def rank(self) -> int:
+        """Number of spatial axes."""
+        return sum(pick is None for pick in self.picks) - self.stacked
+
+
+def pick_axes(
+    image: Any,
+    base: Source,
+    stacked: bool | None,
+    channel_axis: int | None,
+    channel: int | None,
+    spacing: float | Sequence[float] | None,
+    unit: str | None,
+    axes: str | None = None,
+) -> Picked:
+    """Return the axes that are segmented; arguments and errors as for `segment_chunked`."""
+    rank, told = len(base.shape), axes is not None
+    unit = None if unit is None else check_text("unit", unit)
+    described = _describe(image, rank)
+    if axes is not None:
+        described = replace(described or ZarrImage(Path()), axes=_check_axes(axes, rank))
+    axes = described.axes if described is not None else ""
+    if channel_axis is None and "C" in axes:
+        channel_axis = axes.index("C")
+    picks: list[int | None] = [None] * rank
+    for axis, letter in enumerate(axes):
+        if letter not in "YX" and base.shape[axis] == 1 and not told:
+            picks[axis] = 0
+    place = check_channel(base.shape, channel_axis, channel)
+    if place is not None and channel_axis is not None:
+        channel_axis %= rank
+        picks[channel_axis] = place
+        if axes and base.shape[channel_axis] == 1:
+            channel_axis = None
+    letters = "".join(axes[axis] for axis, pick in enumerate(picks) if pick is None and axes)
+    first = letters.startswith("T") if stacked is None else check_flag("stacked", stacked)
+    if described is not None and spacing is None and described.spacing:
+        known = described.spacing
+        spacing = tuple(known.get(letter, 1.0) for letter in letters[first:])
+        unit = unit or described.unit
+    return Picked(tuple(picks), channel_axis, first, spacing, unit or None, letters, described)
+
+
+def _describe(image: Any, rank: int) -> ZarrImage | None:
+    """Return the description of an OME-Zarr; None for other images."""
+    if isinstance(image, str) or is_remote(image):
+        image = locate("image", image)
+    if not (is_remote(image) or (isinstance(image, Path) and image.is_dir())):
+        return None
+    described = find_image(image)
+    return described if len(described.axes) == rank else None
+
+
+def _check_axes(axes: Any, rank: int) -> str:
+    """Return the axes of the caller; raise TypeError or ValueError unless they match the image."""
+    if not isinstance(axes, str):
+        message = f"axes must be letters such as 'TZYX'; got {type(axes).__name__}."
+        raise TypeError(message)
+    order = [letter for letter in axes if letter != "C"]
+    if (
+        len(axes) != rank
+        or axes.count("C") > 1
+        or order != [letter for letter in "TZYX" if letter in axes]
+        or not axes.replace("C", "").endswith("YX")
+    ):
+        message = (
+            f"axes must have a letter of T, Z, Y, X, in this order, and of C for each of {rank} "
+            f"axes, with Y and X; got {shown(axes)}. Leave it out, or transpose the image."
+        )
+        raise ValueError(message)
+    return str(axes)

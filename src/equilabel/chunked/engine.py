@@ -8,7 +8,8 @@ import sys
 import warnings
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext, suppress
-from itertools import count, islice
+from functools import partial
+from itertools import chain, count, islice, starmap
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +28,48 @@ RETRIES = 5  # of a task whose worker died
 
 class LostSchedulerError(ConnectionError):
     """The Dask scheduler cannot be reached any more."""
+
+
+class Run(NamedTuple):
+    """What the stages of a run share: its workers, and the caller to whom it reports."""
+
+    map_tasks: Callable[[Callable[..., Any], Iterable[Task]], Iterator[Any]]
+    """Calls a function with each task, in workers, and yields the results as they finish."""
+    compute: Callable[..., Any]  # computes some keys of a Dask graph at once
+    report: Callable[[str, int, int], None] | None
+
+    def each(
+        self,
+        stage: str,
+        function: Callable[..., Any],
+        tasks: Iterable[Task],
+        total: int,
+        done: int = 0,
+        *,
+        lists: bool = False,
+    ) -> Iterator[Any]:
+        """Yield the results of a function, or of its `lists`; report each as one more block."""
+        results = self.map_tasks(function, tasks)
+        self.notify(stage, done, total)
+        for number, result in enumerate(chain.from_iterable(results) if lists else results, 1):
+            yield result
+            self.notify(stage, done + number, total)
+
+    def notify(self, *news: Any) -> None:
+        """Report a stage, blocks done, and all blocks."""
+        if self.report is not None:
+            self.report(*news)
+
+    @contextmanager
+    def noting(self, stage: str) -> Iterator[None]:
+        """Report the begin and the end of a stage that is not done block by block."""
+        self.notify(stage, 0, 1)
+        yield
+        self.notify(stage, 1, 1)
+
+    def named(self, name: str) -> Run:
+        """Return this run with a name before those of its stages."""
+        return self._replace(report=lambda stage, *counts: self.notify(f"{name}: {stage}", *counts))
 
 
 class Engine:
@@ -54,7 +97,6 @@ class Engine:
         if known and self._scheduler not in SCHEDULERS:
             message = "workers is not used on a Dask cluster, which has its own; leave it out."
             warnings.warn(message, stacklevel=4)
-        self._client: Any = None  # while it is started
 
     @property
     def shares_memory(self) -> bool:
@@ -67,14 +109,14 @@ class Engine:
         return 1 if self._scheduler == "synchronous" else self._workers
 
     @contextmanager
-    def started(self) -> Iterator[MapTasks]:
+    def started(self, report: Callable[[str, int, int], None] | None = None) -> Iterator[Run]:
         """Start workers, and stop them at the end, unless they belong to a client of the caller."""
         if self._scheduler == "synchronous":
-            yield _in_this_thread
+            yield Run(starmap, self._compute, report)
             return
         if self._scheduler in SCHEDULERS:
             with _pool(self._scheduler, self._workers) as pool:
-                yield lambda function, tasks: _in_pool(pool, self._workers, function, tasks)
+                yield Run(partial(_in_pool, pool, self._workers), self._compute, report)
             return
         client: Any = nullcontext(self._scheduler)  # that of a caller stays open
         if isinstance(self._scheduler, str):
@@ -82,16 +124,13 @@ class Engine:
 
             client = closing(Client(self._scheduler, set_as_default=False))
         with client as opened:
-            self._client = opened
-            yield lambda function, tasks: _on_cluster(opened, function, tasks)
+            yield Run(partial(_on_cluster, opened), opened.get, report)
 
-    def compute(self, graph: Any, keys: list[Any], **_: Any) -> list[Any]:
-        """Compute some keys of a Dask graph at once, in threads or on the cluster."""
-        if self._client is not None:
-            return list(self._client.get(graph, keys))
+    def _compute(self, graph: Any, keys: list[Any], **_: Any) -> Any:
+        """Compute some keys of a Dask graph at once, in threads."""
         from dask.threaded import get
 
-        return list(get(graph, keys, num_workers=self.workers))
+        return get(graph, keys, num_workers=self.workers)
 
 
 def _active_client() -> Any:
@@ -101,29 +140,6 @@ def _active_client() -> Any:
         return None if distributed is None else distributed.default_client()
     except ValueError:
         return None
-
-
-if TYPE_CHECKING:
-    # Calls a function with each task, in workers, and yields the results as they finish.
-    MapTasks = Callable[[Callable[..., Any], Iterable[Task]], Iterator[Any]]
-
-
-class Progress(NamedTuple):
-    """Reports the progress of a run to the caller."""
-
-    report: Callable[[str, int, int], None] | None
-
-    def over(self, stage: str, done: int, total: int, results: Iterable[Any]) -> Iterator[Any]:
-        """Yield the results of a stage; report its begin, and one more block after each result."""
-        self.notify(stage, done, total)
-        for number, result in enumerate(results, done + 1):
-            yield result
-            self.notify(stage, number, total)
-
-    def notify(self, *news: Any) -> None:
-        """Report a stage, blocks done, and all blocks."""
-        if self.report is not None:
-            self.report(*news)
 
 
 def _check_scheduler(scheduler: Any) -> Any:
@@ -138,11 +154,6 @@ def _check_scheduler(scheduler: Any) -> Any:
         f"distributed.Client; got {shown(scheduler)}."
     )
     raise (ValueError if isinstance(scheduler, str) else TypeError)(message)
-
-
-def _in_this_thread(function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[Any]:
-    for task in tasks:
-        yield function(*task)
 
 
 @contextmanager

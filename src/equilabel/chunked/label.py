@@ -19,23 +19,20 @@ from .checks import (
     check_out,
     check_shards,
     pretend,
-    stored_chunks,
 )
-from .engine import Engine, Progress
+from .engine import Engine
 from .outputs import is_in_memory
-from .results import Stages, Target, label_whole
+from .results import Job, label_whole
 from .sources import is_array, open_source
 from .tasks import Setup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from equilabel.array_types import HostArray
     from equilabel.devices import Device
-    from equilabel.labeling.problem import Problem
 
     from .checkpoints import Saved
-    from .engine import MapTasks
+    from .engine import Run
     from .sources import Source
 
 
@@ -171,7 +168,8 @@ def label_chunked(
     sides = check_chunks(chunks, source)
     small = source.kind == "numpy" and prod(source.shape) <= SMALL and out is None
     if small and whole.device == "cpu" and engine.shares_memory and not by_blocks:
-        labels, num = _label_at_once(problem(label_image, periodic=periodic), progress)
+        with engine.started(check_callable("progress", progress)) as run, run.noting("label"):
+            labels, num, *_ = solve(problem(label_image, periodic=periodic), counted=True)
         return (labels, num) if return_num else labels
     if into is not None:
         check_array(into, source, sides, shared=engine.shares_memory, resume=resume)
@@ -185,8 +183,7 @@ def label_chunked(
         "numbering": numbering,
     }
 
-    def prepare(saved: Saved, map_tasks: MapTasks, progress: Progress) -> tuple[Setup, Source]:
-        pixels = source.settled(engine, saved, progress, sides)
+    def prepare(saved: Saved, run: Run) -> tuple[Setup, Source]:
         setup = Setup(
             blocks=Blocks(source.shape, sides, whole.stacked, tuple(around)),
             problem=problem,
@@ -196,20 +193,9 @@ def label_chunked(
             by_blocks=by_blocks,
             turned=whole.numbered_by_columns,
         )
-        return setup, pixels
+        return setup, source.settled(run, saved, sides)
 
-    pieces = check_shards(shards, source, sides, None)
-    target = Target(path, stored_chunks(source, sides), resume, arguments, shards=pieces, into=into)
-    made = label_whole(Stages(prepare), source, target, engine, progress)
+    stored = check_shards(shards, source, sides)
+    job = Job(source, prepare, path, *stored, resume, arguments, into=into)
+    made = label_whole(job, engine, progress)
     return (made.labels, made.num) if return_num else made.labels
-
-
-def _label_at_once(
-    problem: Problem, report: Callable[[str, int, int], None] | None
-) -> tuple[HostArray, int]:
-    """Label an array in memory as one block; return its labels, and how many there are."""
-    progress = Progress(check_callable("progress", report))
-    progress.notify("label", 0, 1)
-    labels, count, *_ = solve(problem, counted=True)
-    progress.notify("label", 1, 1)
-    return labels, count

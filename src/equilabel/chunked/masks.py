@@ -1,28 +1,34 @@
-"""Masks of the foreground, block by block: compared, closed, opened, without holes, or stored."""
+"""The foreground of an image in blocks: its threshold, from histograms, and masks.
+
+Masks are compared, closed, opened, filled, or stored.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from equilabel.labeling import problem_of
 from equilabel.segmentation.binarization import compare_locally, compare_with, from_mask
+from equilabel.segmentation.filters import extremes
 from equilabel.segmentation.morphology import close_mask, open_mask
-from equilabel.storage.remote import make_folder
+from equilabel.segmentation.thresholds import (
+    CRITERIA,
+    count_floats,
+    count_integers,
+    level_of_integers,
+)
 
-from .channels import expand
-from .checkpoints import Checkpoints, MemoryCheckpoints
-from .engine import Progress
-from .histograms import Level
-from .outputs import ArrayOutput, ZarrOutput, create_zarr
-from .sources import Gray
-from .tasks import Setup, number_blocks, write_blocks, write_masks
+from .outputs import new_output
+from .sources import Gray, Stored, expand
+from .tasks import Setup, number_blocks, write_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -30,13 +36,126 @@ if TYPE_CHECKING:
     from equilabel.labeling.problem import Problem
 
     from .blocks import Blocks
-    from .channels import GrayPart, GraySource
     from .checkpoints import Saved
-    from .engine import MapTasks
-    from .outputs import Output
-    from .sources import Load, Readable
+    from .engine import Run
+    from .sources import GrayPart, GraySource, Load, Readable
 
     Slices = tuple[slice, ...]
+
+
+class Level(NamedTuple):
+    """A threshold: foreground is above it; NaN if no pixel is finite."""
+
+    value: float
+    constant: bool  # whether all finite pixels are equal to it
+
+
+def find_threshold_of_blocks(method: str, blocks: Blocks, source: GraySource, run: Run) -> Level:
+    """Find the threshold of an image by reading each block once more.
+
+    Images of more than 65,536 possible gray values are read twice. Raises ValueError if the method
+    needs all pixels at once, or finds no threshold.
+    """
+    kind = source.dtype.kind
+    if kind == "b":
+        return Level(0.5, False)
+    if method == "li" and kind == "f":
+        message = (
+            "threshold must be a number, or a method that needs no more than a histogram, for an "
+            "image of floats in chunks; got 'li'. Pass 'otsu', 'triangle', 'yen', 'isodata' or "
+            "'minimum', or the number that threshold='li' finds in a part of the image."
+        )
+        raise ValueError(message)
+    tasks = enumerate(map(source.loader, blocks.parts()))
+    surveyed = sorted(run.each("threshold", survey_block, tasks, blocks.number))  # sums of floats
+    found = [one for _, (one,) in surveyed]
+    ends = [one[:2] for one in found if one[3]]
+    if not ends:
+        return Level(math.nan, False)
+    lowest, highest = min(one[0] for one in ends), max(one[1] for one in ends)
+    if lowest == highest:
+        return Level(lowest, True)
+    if method == "mean":
+        total, number = (sum(one[place] for one in found) for place in (2, 3))
+        return Level(total / number, False)
+    counts: Any = 0
+    axis = np.empty(0)  # gray values; of integers, the first and their distance
+    with np.errstate(all="ignore"):
+        some = ((source.loader(part), lowest, highest) for part in blocks.parts())
+        for part, last in run.each("histogram", count_block, some, blocks.number):
+            counts, axis = counts + part, last
+        if kind == "f":
+            return Level(CRITERIA[method](counts, axis), False)
+        return Level(level_of_integers(counts, int(axis[0]), int(axis[1]), method), False)
+
+
+def survey_block(
+    place: int, load: Callable[[], Gray], stacked: bool = False
+) -> tuple[int, list[tuple[Any, Any, Any, int]]]:
+    """Return a number, and what is needed of each image before its gray values are counted.
+
+    That is the smallest and the largest pixel, the sum and the number of finite ones.
+    """
+    pixels = load().pixels
+    found: list[tuple[Any, Any, Any, int]] = []
+    for image in pixels if stacked else pixels[np.newaxis]:
+        low, high, finite = extremes(image)
+        known = image if finite else image[np.isfinite(image)]
+        if known.dtype.kind == "f":
+            found.append((low, high, float(known.sum(dtype=np.float64)), known.size))
+        else:
+            found.append((int(low), int(high), _whole_sum(known), known.size))
+    return place, found
+
+
+def find_constant_images(blocks: Blocks, source: GraySource, run: Run) -> frozenset[int]:
+    """Find the images of a stack whose finite pixels are all equal.
+
+    Of each image, blocks are read until two pixels differ, so mostly one.
+    """
+    stacked = blocks.stacked
+    count = blocks.shape[0] if stacked else 1
+    lows, highs = [math.inf] * count, [-math.inf] * count
+
+    def tasks() -> Iterator[tuple[Any, ...]]:
+        for part in blocks.parts():
+            images = range(part[0].start, part[0].stop) if stacked else range(1)
+            if any(not lows[image] < highs[image] for image in images):
+                yield images.start, source.loader(part), stacked
+
+    with run.noting("threshold"):
+        for first, found in run.map_tasks(survey_block, tasks()):
+            for image, (low, high, *_) in enumerate(found, first):
+                lows[image], highs[image] = min(lows[image], low), max(highs[image], high)
+    return frozenset(image for image in range(count) if not lows[image] < highs[image])
+
+
+def _whole_sum(pixels: HostArray) -> int:
+    """Return the exact sum of integers."""
+    if pixels.dtype.itemsize < 8:
+        return int(pixels.sum(dtype=np.int64))
+    high, low = pixels >> 32, pixels & 0xFFFFFFFF
+    return (int(high.sum(dtype=np.int64)) << 32) + int(low.sum(dtype=np.int64))
+
+
+def count_block(load: Callable[[], Gray], lowest: Any, highest: Any) -> tuple[HostArray, HostArray]:
+    """Count the gray values of a block in the bins of the whole image."""
+    pixels = load().pixels
+    if pixels.dtype.kind != "f":
+        counts, first, width = count_integers(pixels, (lowest, highest))
+        return counts, np.array([first, width], object)
+    try:
+        with np.errstate(over="raise"):
+            return count_floats(pixels, lowest, highest)
+    except FloatingPointError:
+        message = (
+            "threshold must be a number where gray values are too large, or too close together, "
+            f"for a histogram; got an image of {lowest} to {highest}. Pass a number."
+        )
+        raise ValueError(message) from None
+
+
+# ---- Masks that are computed when a block is read
 
 
 def compare(pixels: HostArray, first: int = 0, *, level: Level, dark: bool) -> HostArray:
@@ -82,7 +201,7 @@ def close_or_open(
 class FilteredMask:
     """A mask that is computed from an image or another mask, block by block."""
 
-    base: GraySource | FilteredMask | StoredMask
+    base: GraySource | FilteredMask | Stored
     filter: Callable[[HostArray, int], HostArray]
     """Returns the mask of a part from its pixels and its first index along the first axis."""
     reach: tuple[int, ...] = ()
@@ -108,19 +227,7 @@ def _filtered(
     return np.ascontiguousarray(mask_of(pixels, first)[inner])
 
 
-@dataclass(frozen=True)
-class StoredMask:
-    """A mask that has been written."""
-
-    output: Output
-    shape: tuple[int, ...]
-
-    def loader(self, part: Slices) -> Callable[[], HostArray]:
-        """Return a loader of a block."""
-        return partial(self.output.read, part)
-
-
-Mask = FilteredMask | StoredMask
+Mask = FilteredMask | Stored
 
 
 @dataclass(frozen=True)
@@ -130,30 +237,10 @@ class MaskedSource:
     mask: Mask
     gray: GraySource
 
-    @property
-    def _values(self) -> GraySource:
-        """The image without filters."""
-        return replace(self.gray, widths=(0.0,) * len(self.gray.widths), background=())
-
-    def loader(self, part: Slices) -> MaskedPart:
+    def loader(self, part: Slices) -> GrayPart:
         """Return a loader of a block of both."""
-        return MaskedPart(self.mask.loader(part), self._values.loader(part))
-
-
-@dataclass(frozen=True, eq=False)
-class MaskedPart:
-    """A block of a mask and of an image that can be read in any process."""
-
-    load: Callable[[], HostArray]
-    image: GrayPart
-
-    def __call__(self) -> Gray:
-        """Compute the mask, without reading the image."""
-        return Gray(self.load(), None)
-
-    def values(self) -> HostArray:
-        """Read the image."""
-        return self.image.values()
+        unfiltered = replace(self.gray, widths=(0.0,) * len(self.gray.widths), background=())
+        return replace(unfiltered.loader(part), mask=self.mask.loader(part))
 
 
 def problem_of_gray(pixels: Array, *, level: Level, dark: bool, **how: Any) -> Problem:
@@ -203,17 +290,19 @@ def is_inside(
     return kept
 
 
+@dataclass(frozen=True)
 class Masks:
-    """Makes masks that later stages read; `saved` is that of the whole run."""
+    """Makes masks that later stages read."""
 
-    def __init__(
-        self, blocks: Blocks, saved: Saved, map_tasks: MapTasks, progress: Progress
-    ) -> None:
-        self._blocks = blocks
-        self._how: dict[str, Any] = {"connectivity": 1, "stacked": blocks.stacked, "device": "cpu"}
-        self._saved, self._map_tasks, self._progress = saved, map_tasks, progress
+    blocks: Blocks
+    saved: Saved  # that of the whole run
+    run: Run
 
-    def hysteresis(self, source: GraySource, low: float, high: float, *, dark: bool) -> StoredMask:
+    @property
+    def _how(self) -> dict[str, Any]:
+        return {"connectivity": 1, "stacked": self.blocks.stacked, "device": "cpu"}
+
+    def hysteresis(self, source: GraySource, low: float, high: float, *, dark: bool) -> Stored:
         """Keep components, across faces, with a pixel above `high` (dark: not above `low`).
 
         Components are those of the pixels beyond the other threshold.
@@ -222,62 +311,28 @@ class Masks:
         level = Level(weak, False)
         problem = partial(problem_of_gray, level=level, dark=dark, **self._how)
         marked = partial(compare, level=Level(strong, False), dark=dark)
-        made = {"problem": problem, "marked": marked, "painted": keep_marked}
-        return self._made("hysteresis", source, select=has_pixels, **made)
+        made: Any = {"problem": problem, "marked": marked, "painted": keep_marked}
+        return self.made("hysteresis", source, np.bool_, select=has_pixels, **made)
 
-    def stored(self, mask: Mask) -> StoredMask:
-        """Store a mask that is slow to compute, because later stages read it twice."""
-        return self.written("mask", mask, np.dtype(np.bool_))
-
-    def filled(self, mask: Mask) -> StoredMask:
+    def filled(self, mask: Mask) -> Stored:
         """Fill holes: background not connected through faces to the border."""
         problem = partial(problem_of_mask, inverted=True, **self._how)
-        select = partial(is_inside, shape=self._blocks.shape, stacked=self._blocks.stacked)
-        return self._made("holes", mask, select=select, problem=problem, painted=fill)
+        select = partial(is_inside, shape=self.blocks.shape, stacked=self.blocks.stacked)
+        return self.made("holes", mask, np.bool_, select=select, problem=problem, painted=fill)
 
-    def _made(self, name: str, source: Readable, **made: Any) -> StoredMask:
-        """Label blocks across faces, and write a mask of the selected components."""
-        saved = self.room(name)
-        setup = Setup(blocks=self._blocks, device="cpu", connectivity=1, saved=saved, **made)
-        return self.labeled(name, setup, source, np.dtype(np.bool_))
+    def made(
+        self, name: str, source: Readable, dtype: Any = None, saved: Saved | None = None, **how: Any
+    ) -> Stored:
+        """Write what a setup, of `how`, makes of the labels of a source across faces.
 
-    def labeled(
-        self, name: str, setup: Setup, source: Readable, dtype: np.dtype[Any] | None = None
-    ) -> StoredMask:
-        """Label blocks across faces, and write labels, or what the setup makes of them."""
-        progress = self._named(name)
-        count = number_blocks(setup, source, self._map_tasks, progress)
-        output = self.array(setup.saved, dtype or np.dtype(f"i{4 if count < 2**31 else 8}"))
-        write_blocks(setup, source, output, self._map_tasks, progress, fresh=False)
-        return StoredMask(output, self._blocks.shape)
-
-    def written(self, name: str, source: Readable, dtype: np.dtype[Any]) -> StoredMask:
-        """Write what a source computes of each block."""
-        saved = self.room(name)
-        output = self.array(saved, dtype)
-        how = (self._map_tasks, self._named(name))
-        write_masks(saved, self._blocks, source, output, *how)
-        return StoredMask(output, self._blocks.shape)
-
-    def room(self, name: str) -> Saved:
-        """Create storage for the results of a stage."""
-        if not isinstance(self._saved, Checkpoints):
-            return MemoryCheckpoints()
-        folder = self._saved.folder / name
-        make_folder(folder)
-        return Checkpoints(folder, self._saved.token, self._saved.together)
-
-    def array(self, saved: Saved, dtype: np.dtype[Any]) -> ArrayOutput | ZarrOutput:
-        """Create an array beside the results of a stage."""
-        blocks = self._blocks
-        if not isinstance(saved, Checkpoints):
-            return ArrayOutput(np.empty(blocks.shape, dtype))
-        create_zarr(saved.folder / "mask", blocks.shape, blocks.sides, dtype)
-        return ZarrOutput.at(saved.folder / "mask", saved.token)
-
-    def _named(self, name: str) -> Progress:
-        """Return the progress of a stage, whose name is added to those of its parts."""
-        report = self._progress.report
-        if report is None:
-            return self._progress
-        return Progress(lambda stage, done, total: report(f"{name}: {stage}", done, total))
+        Without a `problem`, write what the source computes of each block. Without a type, write
+        labels, in the smallest type of 32 or 64 bits.
+        """
+        saved, run = saved or self.saved.room(name), self.run.named(name)
+        setup = Setup(blocks=self.blocks, saved=saved, **how)
+        if setup.problem is not None:
+            count = number_blocks(setup, source, run)
+            dtype = dtype or (np.int32 if count < 2**31 else np.int64)
+        output = new_output(saved.note("mask"), self.blocks.shape, self.blocks.sides, dtype)
+        write_blocks(setup, source, output, run)
+        return Stored(output, self.blocks.shape)

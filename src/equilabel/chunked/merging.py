@@ -83,18 +83,10 @@ def pairs_across(
         if other is None:
             continue
         here, there = faces_of(block), faces_of(other)
-        axis = next(one for one, move in enumerate(step) if move)
-        mine, theirs = here.highs[axis], there.lows[axis]
-        for one, move in enumerate(step):
-            if move:  # the outermost layer of each; the axis is kept
-                end = slice(-1, None) if move > 0 else slice(0, 1)
-                beyond = slice(0, 1) if move > 0 else slice(-1, None)
-                cut = (slice(None),) * one
-                mine, theirs = mine[(*cut, end)], theirs[(*cut, beyond)]
         flat = tuple(one for one, move in enumerate(step) if move)
         pairs = touching(
-            mine.squeeze(flat),
-            theirs.squeeze(flat),
+            here.toward(step, 1).squeeze(flat),
+            there.toward([-move for move in step], 1).squeeze(flat),
             (here.values, there.values),
             connectivity - len(flat),
             blocks.stacked,
@@ -263,24 +255,16 @@ def number_components(
     kept = np.ones(count, np.bool_)
     if select is not None and count:
         kept = select(*merge_sizes(labels, count, np.concatenate(sizes)))
-    if not by_blocks:
-        return Numbers(_renumber(labels, kept), offsets, others), int(np.count_nonzero(kept))
-    roots = np.empty(count, np.int64)  # the first component of each label
-    roots[labels[::-1] - 1] = np.arange(len(labels) - 1, -1, -1)
-    block_of = np.searchsorted(offsets, roots, side="right") - 1
-    own = np.bincount(block_of[kept], minlength=blocks)  # merged labels that begin in each block
-    before = np.cumsum(own + others) - own - others
-    total = int(before[-1] + own[-1] + others[-1])
+    if kept.all() and not by_blocks:
+        return Numbers(labels, offsets, others), count
+    ranks = np.arange(1, np.count_nonzero(kept) + 1)
+    total = int(len(ranks) + others.sum())
+    if by_blocks:
+        roots = np.empty(count, np.int64)  # the first component of each label
+        roots[labels[::-1] - 1] = np.arange(len(labels) - 1, -1, -1)
+        block_of = np.searchsorted(offsets, roots, side="right")[kept] - 1
+        ranks += (np.cumsum(others) - others)[block_of]
+        others = np.cumsum(np.bincount(block_of, minlength=blocks) + others) - others
     numbers = np.zeros(count + 1, np.int64 if total > np.iinfo(np.int32).max else np.int32)
-    rank = np.arange(np.count_nonzero(kept)) - (np.cumsum(own) - own)[block_of[kept]]
-    numbers[1:][kept] = before[block_of[kept]] + rank + 1
-    return Numbers(numbers[labels], offsets, before + own), total
-
-
-def _renumber(labels: HostArray, kept: NDArray[np.bool_]) -> HostArray:
-    """Return labels numbered from 1 among those that are kept, 0 for others."""
-    if kept.all():
-        return labels
-    numbers = np.zeros(len(kept) + 1, labels.dtype)
-    numbers[1:][kept] = np.arange(1, np.count_nonzero(kept) + 1)
-    return numbers[labels]
+    numbers[1:][kept] = ranks
+    return Numbers(numbers[labels], offsets, others), total

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
-from math import prod
+from functools import partial
+from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,13 +17,13 @@ from equilabel.storage.metadata import positive, spelled
 from equilabel.storage.ome_zarr import find_image, is_zarr, open_zarr, read_json, write_json
 
 from .blocks import Blocks, large_sides
-from .checkpoints import new_token
-from .engine import Engine, Progress
-from .outputs import ZarrOutput, chunks_of, create_zarr
-from .zarr_parts import read_part
+from .checkpoints import Saved
+from .engine import Engine
+from .outputs import ZarrOutput, chunks_of, create_zarr, read_part
+from .tasks import Setup, write_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -30,13 +31,12 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
     from equilabel.storage.ome_zarr import ZarrImage
 
-    from .channels import Picked
-    from .engine import MapTasks
+    from .checks import Picked
+    from .engine import Run
 
 
 COARSEST = 256  # pixels along the longest axis of the lowest resolution
-LEAST = 2**15  # pixels of a lower resolution that a block writes, at least
-PIECE = 2**22  # pixels of a lower resolution that are computed at once
+PIECE = 2**22  # pixels of a lower resolution that a task writes, at least
 MOST_ROWS = 10_000  # larger tables are not copied to the description
 UNITS = {
     **{"km": "kilometer", "m": "meter", "dm": "decimeter", "cm": "centimeter"},
@@ -70,18 +70,6 @@ class OmeLabels:
     def form(self) -> dict[str, Any]:
         """Format of the arrays, and names of their axes."""
         return {"zarr_format": 2 if self.version == "0.4" else 3, "axes": tuple(self.axes.lower())}
-
-    def factors(self, shape: Sequence[int], spacing: Sequence[float]) -> tuple[int, ...]:
-        """Return the factor by which the next resolution shortens each axis: 2 or 1.
-
-        Axes with a much larger spacing than others are not shortened.
-        """
-        finest = min(one for name, one in zip(self.axes, spacing, strict=True) if name in "ZYX")
-        each = zip(self.axes, shape, spacing, strict=True)
-        return tuple(
-            2 if name in "ZYX" and side > 1 and distance < 1.5 * finest else 1
-            for name, side, distance in each
-        )
 
 
 def ome_labels(picked: Picked, shape: tuple[int, ...], out: Path | None) -> OmeLabels | None:
@@ -127,11 +115,19 @@ def _levels_of(image: ZarrImage, axes: str, shape: tuple[int, ...]) -> tuple[Res
 
 
 def _halved(labels: OmeLabels, shape: tuple[int, ...]) -> list[Resolution]:
-    """Return resolutions, each of every second pixel of the previous one, down to a small one."""
+    """Return resolutions, each of every second pixel of the previous one, down to a small one.
+
+    Axes with a much larger spacing than others are not shortened.
+    """
     first = labels.translation or (0.0,) * len(shape)
     found = [Resolution(shape, labels.spacing, first)]
     while max(shape) > COARSEST:
-        factors = labels.factors(shape, found[-1].scale)
+        each = list(zip(labels.axes, shape, found[-1].scale, strict=True))
+        finest = min(distance for name, _, distance in each if name in "ZYX")
+        factors = [
+            2 if name in "ZYX" and side > 1 and distance < 1.5 * finest else 1
+            for name, side, distance in each
+        ]
         if max(factors) == 1:
             break
         shape = tuple(-(-side // by) for side, by in zip(shape, factors, strict=True))
@@ -140,132 +136,52 @@ def _halved(labels: OmeLabels, shape: tuple[int, ...]) -> list[Resolution]:
     return found
 
 
-@dataclass(frozen=True)
-class Pyramid:
-    """Resolutions of labels that are written together with the blocks that own their pixels."""
-
-    levels: tuple[Resolution, ...]  # all; the full one first
-    outputs: tuple[ZarrOutput, ...] = ()  # of the first levels after the full one
-
-    def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
-        """Write the pixels of lower resolutions that are those of a block."""
-        for level, output in enumerate(self.outputs, 1):
-            owned = owned_part(self.levels, level, part)
-            samples = zip(_samples(self.levels, level), owned, part, strict=True)
-            places = [there[one] - block.start for there, one, block in samples]
-            output.write(owned, np.ascontiguousarray(labels[np.ix_(*places)]))
-
-    def flush(self, parts: Sequence[tuple[slice, ...]]) -> None:
-        """Flush what belongs to some blocks to the disk."""
-        for level, output in enumerate(self.outputs, 1):
-            output.flush([owned_part(self.levels, level, part) for part in parts])
-
-
-@lru_cache(16)
-def _samples(levels: tuple[Resolution, ...], level: int) -> list[HostArray]:
-    """Return for each axis the pixels of the full resolution that a lower one consists of."""
-    if level == 0:
-        return [np.arange(side) for side in levels[0].shape]
-    finer = _samples(levels, level - 1)
-    above, below = levels[level - 1 : level + 1]
-    return [
-        there[_nearest(above, below, axis, slice(0, below.shape[axis]))]
-        for axis, there in enumerate(finer)
-    ]
-
-
-def owned_part(
-    levels: tuple[Resolution, ...], level: int, part: tuple[slice, ...]
-) -> tuple[slice, ...]:
-    """Return the part of a lower resolution whose pixels are those of a block."""
-    samples = zip(_samples(levels, level), part, strict=True)
-    ends = (np.searchsorted(there, (one.start, one.stop)) for there, one in samples)
-    return tuple(slice(int(first), int(last)) for first, last in ends)
-
-
-def _owned_sides(
-    levels: tuple[Resolution, ...], level: int, blocks: Blocks
-) -> tuple[int, ...] | None:
-    """Return the sides of the parts of a lower resolution that blocks own.
-
-    None if they are not alike, so that a chunk would have two writers, or too small for a file.
-    """
-    sides = []
-    for axis, there in enumerate(_samples(levels, level)):
-        begins = np.arange(0, blocks.shape[axis], blocks.sides[axis])
-        ends = np.searchsorted(there, [*begins, blocks.shape[axis]])
-        counts = np.diff(ends)
-        if (counts[:-1] != counts[0]).any() or not 0 < counts[-1] <= counts[0]:
-            return None
-        sides.append(int(counts[0]))
-    few = prod(sides) < LEAST and prod(sides) < prod(levels[level].shape)
-    return None if few else tuple(sides)
-
-
-def begin_levels(
-    folder: Any, labels: OmeLabels, full: ZarrOutput, blocks: Blocks, *, out: Any, fresh: bool
-) -> Pyramid:
-    """Create the arrays of the resolutions that are written with blocks."""
-    array = full.array
-    levels = tuple(labels.levels or _halved(labels, array.shape))
-    outputs = []
-    for level in range(1, len(levels)):
-        sides = _owned_sides(levels, level, blocks)
-        if sides is None:
-            break
-        pairs = zip(sides, array.chunks, strict=True)
-        chunks = tuple(min(chunk, side) if side % chunk == 0 else side for side, chunk in pairs)
-        shards = sides if array.shards and chunks != sides else None
-        path, shape = folder / str(level), levels[level].shape
-        form: Any = {**labels.form, "shards": shards, "fresh": fresh}
-        create_zarr(path, shape, chunks, full.dtype, **form)
-        outputs.append(ZarrOutput.at(path, new_token(), chunks_of(path, folder, out)))
-    return Pyramid(levels, tuple(outputs))
-
-
 def shrink(
-    folder: Any,
-    labels: OmeLabels,
-    full: ZarrOutput,
-    pyramid: Pyramid,
-    map_tasks: MapTasks,
-    progress: Progress,
-    out: Any = None,
-) -> None:
-    """Write the lower resolutions that were not written with blocks, each from the one above."""
-    levels, upper = pyramid.levels, (full, *pyramid.outputs)[-1]
-    for number in range(len(pyramid.outputs) + 1, len(levels)):
-        above, below = levels[number - 1 : number + 1]
+    folder: Any, labels: OmeLabels, full: ZarrOutput, saved: Saved, run: Run, size: int, out: Any
+) -> tuple[Resolution, ...]:
+    """Write the lower resolutions of labels that are not written yet, each from the one above.
+
+    A task writes an eighth of `size` pixels, those of a block, but not too few. Returns all
+    resolutions.
+    """
+    levels = labels.levels or tuple(_halved(labels, full.array.shape))
+    upper = full
+    for number, (above, below) in enumerate(pairwise(levels), 1):
         chunks = tuple(map(min, full.array.chunks, below.shape))
-        path = folder / str(number)
-        create_zarr(path, below.shape, chunks, full.dtype, **labels.form, fresh=True)
-        lower = ZarrOutput.at(path, new_token(), chunks_of(path, folder, out))
-        blocks = Blocks(below.shape, large_sides(below.shape, chunks, PIECE))
-        tasks = ((upper, lower, above, below, part) for part in blocks.parts())
-        for _ in progress.over("shrink", 0, blocks.number, map_tasks(shrink_block, tasks)):
-            pass
+        sides = large_sides(below.shape, chunks, max(PIECE, size // 8))
+        whole = tuple(-(-side // chunk) * chunk for side, chunk in zip(sides, chunks, strict=True))
+        path, shards = folder / str(number), whole if full.array.shards else None
+        create_zarr(path, below.shape, chunks, full.dtype, **labels.form, shards=shards)
+        lower = ZarrOutput.at(path, chunks_of(path, folder, out))
+        setup = Setup(blocks=Blocks(below.shape, sides), saved=saved.room(f"level-{number}"))
+        write_blocks(setup, Shrunk(upper, above, below), lower, run, stage="shrink")
         upper = lower
+    return levels
 
 
-def shrink_block(
-    upper: ZarrOutput,
-    lower: ZarrOutput,
-    above: Resolution,
-    below: Resolution,
-    part: tuple[slice, ...],
-) -> None:
-    """Write a part of a lower resolution: for each pixel the nearest one of `upper`."""
-    places = [_nearest(above, below, axis, one) for axis, one in enumerate(part)]
-    strides = [int(np.diff(there[:2], append=there[0] + 1)[0]) for there in places]
-    pairs = list(zip(places, strides, strict=True))
-    even = all(stride > 0 and (np.diff(there) == stride).all() for there, stride in pairs)
-    labels = upper.read(
-        tuple(slice(there[0], there[-1] + 1, stride if even else 1) for there, stride in pairs)
-    )
-    if not even:
-        labels = labels[np.ix_(*(there - there[0] for there in places))]
-    lower.write(part, np.ascontiguousarray(labels))
-    lower.flush([part])
+@dataclass(frozen=True)
+class Shrunk:
+    """A lower resolution, made from the one above."""
+
+    upper: ZarrOutput
+    above: Resolution
+    below: Resolution
+
+    def loader(self, part: tuple[slice, ...]) -> Callable[[], HostArray]:
+        """Return a function that makes a part: for each pixel, the nearest one of `upper`."""
+        return partial(self._make, part)
+
+    def _make(self, part: tuple[slice, ...]) -> HostArray:
+        places = [_nearest(self.above, self.below, axis, one) for axis, one in enumerate(part)]
+        strides = [int(np.diff(there[:2], append=there[0] + 1)[0]) for there in places]
+        pairs = list(zip(places, strides, strict=True))
+        even = all(stride > 0 and (np.diff(there) == stride).all() for there, stride in pairs)
+        labels = self.upper.read(
+            tuple(slice(there[0], there[-1] + 1, stride if even else 1) for there, stride in pairs)
+        )
+        if not even:
+            labels = labels[np.ix_(*(there - there[0] for there in places))]
+        return np.ascontiguousarray(labels)
 
 
 def _nearest(above: Resolution, below: Resolution, axis: int, part: slice) -> HostArray:
@@ -289,7 +205,11 @@ def write_description(
     ours: dict[str, Any],
 ) -> None:
     """Write the metadata of the arrays in a folder."""
-    axes = [_axis(letter, labels.units.get(letter, "")) for letter in labels.axes]
+    axes = []
+    for letter in labels.axes:
+        unit = labels.units.get(letter, "")
+        named = {"name": letter.lower(), "type": TYPES.get(letter, "space")}
+        axes.append({**named, "unit": unit} if unit else named)
     datasets: list[Any] = []
     for number, (_, scale, translation) in enumerate(levels):
         moves: list[Any] = [{"type": "scale", "scale": list(scale)}]
@@ -305,34 +225,41 @@ def write_description(
         about["properties"] = rows
     if labels.version == "0.4":
         scales["version"] = labels.version
-        write_json(folder / ".zgroup", {"zarr_format": 2})
-        attributes = {"multiscales": [scales], "image-label": about, **ours}
-        write_json(folder / ".zattrs", attributes)
-        return
-    ome = {"version": labels.version, "multiscales": [scales], "image-label": about}
-    _write_group(folder, {"ome": ome, **ours})
+    ome = {"multiscales": [scales], "image-label": about}
+    _describe_group(folder, labels.version, lambda _: ome, ours)
 
 
 def register(labels: OmeLabels, out: Path) -> None:
     """Add labels to the list of labels of their image."""
-    if labels.image is None:
-        return
-    folder = out.parent
-    if labels.version == "0.4":
+
+    def listed(known: dict[str, Any]) -> dict[str, Any]:
+        names = known.get("labels")
+        names = [str(one) for one in names] if isinstance(names, list) else []
+        return {**known, "labels": names if out.name in names else [*names, out.name]}
+
+    if labels.image is not None:
+        _describe_group(out.parent, labels.version, listed)
+
+
+def _describe_group(
+    folder: Path,
+    version: str,
+    ome: Callable[[dict[str, Any]], dict[str, Any]],
+    ours: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Change what NGFF says of a group, which is made if it is missing, and add attributes."""
+    if version == "0.4":
         if not (folder / ".zgroup").exists():
             write_json(folder / ".zgroup", {"zarr_format": 2})
         file = folder / ".zattrs"
-        known = read_json(file) if file.exists() else {}
-        write_json(file, {**known, "labels": _with(known.get("labels"), out.name)})
-    else:
-        file = folder / "zarr.json"
-        group: dict[str, Any] = (
-            read_json(file) if file.exists() else {"zarr_format": 3, "node_type": "group"}
-        )
-        known = dict(group.get("attributes", {}))
-        ome = known.get("ome", {})
-        ome = {"version": labels.version, **ome, "labels": _with(ome.get("labels"), out.name)}
-        write_json(file, {**group, "attributes": {**known, "ome": ome}})
+        write_json(file, {**ome(read_json(file) if file.exists() else {}), **ours})
+        return
+    file = folder / "zarr.json"
+    new: dict[str, Any] = {"zarr_format": 3, "node_type": "group"}
+    group = read_json(file) if file.exists() else new
+    known = group.get("attributes", {})
+    described = {"version": version, **ome(known.get("ome", {}))}
+    write_json(file, {**group, "attributes": {**known, "ome": described, **ours}})
 
 
 def image_of(out: Path) -> ZarrImage | None:
@@ -345,23 +272,6 @@ def image_of(out: Path) -> ZarrImage | None:
     except (ValueError, OSError):
         return None
     return found if found.group is not None else None
-
-
-def _with(names: Any, name: str) -> list[str]:
-    """Return a list of names with this name added."""
-    known = [str(one) for one in names] if isinstance(names, list) else []
-    return known if name in known else [*known, name]
-
-
-def _axis(letter: str, unit: str) -> dict[str, str]:
-    """Describe an axis."""
-    axis = {"name": letter.lower(), "type": TYPES.get(letter, "space")}
-    return axis | ({"unit": unit} if unit else {})
-
-
-def _write_group(folder: Path, attributes: dict[str, Any]) -> None:
-    group = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
-    write_json(folder / "zarr.json", group)
 
 
 CHUNK = 2**20  # pixels at most
@@ -398,14 +308,13 @@ def write_store(
     folder.mkdir()
     dtype = np.min_scalar_type(most)
     create_zarr(folder / "0", shape, chunks, dtype, **described.form, fresh=True)
-    full = ZarrOutput.at(folder / "0", new_token())
+    full = ZarrOutput.at(folder / "0")
     blocks = Blocks(shape, large_sides(shape, chunks, PIECE))
     for part in blocks.parts():
         full.write(part, read_part(labels, part).astype(dtype, copy=False))
-    with Engine("synchronous").started() as map_tasks:
-        pyramid = Pyramid(tuple(_halved(described, shape)))
-        shrink(folder, described, full, pyramid, map_tasks, Progress(None))
-    write_description(folder, described, folder.name, pyramid.levels, table, {})
+    with Engine("synchronous").started() as run:
+        levels = shrink(folder, described, full, Saved(), run, 0, None)
+    write_description(folder, described, folder.name, levels, table, {})
     flush_new(folder)
 
 

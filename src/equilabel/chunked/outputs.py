@@ -1,14 +1,17 @@
-"""Labels of blocks from labeling to writing, and the arrays that take them."""
+"""Labels of blocks from labeling to writing, and the arrays that take them, block by block."""
 
 from __future__ import annotations
 
+import secrets
+import threading
+import weakref
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import product
 from math import prod
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +21,6 @@ from equilabel.runs.labeled_runs import LabeledRuns, row_starts
 from equilabel.storage.files import flush_file, flush_folder, is_remote
 from equilabel.storage.remote import zarr_store
 
-from .zarr_parts import read_part, write_part
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
 
     from .blocks import Blocks
 
+    Slices = tuple[slice, ...]
+
 
 ALIGNED = 16  # bytes
-_opening = Lock()  # held while arrays are opened: Zarr's configuration is shared by all threads
+_opening = threading.Lock()  # held while arrays are opened: threads share Zarr's configuration
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,26 +47,26 @@ class ArrayOutput:
         """Type of the labels."""
         return self.array.dtype
 
-    def view(self, part: tuple[slice, ...]) -> HostArray | None:
+    def view(self, part: Slices) -> HostArray | None:
         """Return the memory of a block."""
         return self.array[part]
 
-    def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
+    def write(self, part: Slices, labels: HostArray) -> None:
         """Write the labels of a block, bypassing caches, or a mask."""
         if labels.dtype == self.array.dtype and labels.dtype.kind in "iu":
             copy_past_caches(labels, self.array, part)
         else:
             self.array[part] = labels
 
-    def read(self, part: tuple[slice, ...]) -> HostArray:
+    def read(self, part: Slices) -> HostArray:
         """Read the labels of a block."""
         return self.array[part]
 
-    def flush(self, parts: Sequence[tuple[slice, ...]]) -> None:
+    def flush(self, parts: Sequence[Slices]) -> None:
         """Do nothing: memory is not flushed."""
 
 
-def copy_past_caches(labels: HostArray, array: HostArray, part: tuple[slice, ...]) -> None:
+def copy_past_caches(labels: HostArray, array: HostArray, part: Slices) -> None:
     """Copy labels to a part of an array of the same type in C order, bypassing caches."""
     from equilabel.runs.cpu.painting import copy_rows
 
@@ -81,13 +84,13 @@ class ZarrOutput:
     open: Callable[[], Any]
 
     @classmethod
-    def at(cls, path: Any, token: str, chunks: Any = None) -> ZarrOutput:
-        """Return an array at a path; `token` is that of a run, which opens it again.
+    def at(cls, path: Any, chunks: Any = None) -> ZarrOutput:
+        """Return an array at a path, which each process opens once.
 
         Its chunks are at another path if there is one, where they are no array before it is
         described there.
         """
-        return cls(partial(_open, path, token, chunks))
+        return cls(partial(_open, path, secrets.token_hex(8), chunks))
 
     @property
     def array(self) -> Any:
@@ -105,18 +108,18 @@ class ZarrOutput:
         """Whether its store keeps the memory of chunks: a memory store without compression."""
         return is_in_memory(self.array) and not self.array.compressors
 
-    def view(self, part: tuple[slice, ...]) -> None:
+    def view(self, part: Slices) -> None:
         """Return None: the memory of a Zarr is not accessible."""
 
-    def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
+    def write(self, part: Slices, labels: HostArray) -> None:
         """Write all chunks of a block, also those without labels."""
         write_part(self.array, part, labels)
 
-    def read(self, part: tuple[slice, ...]) -> HostArray:
+    def read(self, part: Slices) -> HostArray:
         """Read the labels of a block."""
         return read_part(self.array, part)
 
-    def flush(self, parts: Sequence[tuple[slice, ...]]) -> None:
+    def flush(self, parts: Sequence[Slices]) -> None:
         """Flush the files of some blocks to the disk, if it has files."""
         array = self.array
         root = getattr(array.store, "root", None)
@@ -230,6 +233,16 @@ def create_zarr(
     )
 
 
+def new_output(
+    path: Any, shape: tuple[int, ...], sides: tuple[int, ...], dtype: Any
+) -> ArrayOutput | ZarrOutput:
+    """Return a new array of a run, or the one that an earlier run has begun; None: in memory."""
+    if path is None:
+        return ArrayOutput(np.empty(shape, dtype))
+    create_zarr(path, shape, sides, np.dtype(dtype))
+    return ZarrOutput.at(path)
+
+
 class Kept:
     """Labels of blocks of an array in memory, kept from labeling to writing.
 
@@ -243,7 +256,7 @@ class Kept:
         self._runs: dict[int, LabeledRuns] = {}
         self._in_array = False
 
-    def keep(self, block: int, part: tuple[slice, ...], labels: HostArray | LabeledRuns) -> None:
+    def keep(self, block: int, part: Slices, labels: HostArray | LabeledRuns) -> None:
         """Keep the labels of a block."""
         if isinstance(labels, LabeledRuns):
             self._runs[block] = labels
@@ -251,7 +264,7 @@ class Kept:
             self.array[part] = labels
             self._in_array = True
 
-    def labels(self, block: int, part: tuple[slice, ...]) -> HostArray:
+    def labels(self, block: int, part: Slices) -> HostArray:
         """Return the labels of a block."""
         runs = self._runs.get(block)
         return self.array[part] if runs is None else runs.labels()
@@ -261,7 +274,7 @@ class Kept:
         blank = np.zeros(self.array.shape, np.int64)
         self.array = self.array.astype(np.int64) if self._in_array else blank
 
-    def finish(self, block: int, part: tuple[slice, ...], numbers: HostArray) -> None:
+    def finish(self, block: int, part: Slices, numbers: HostArray) -> None:
         """Replace the labels 0 to N of a block by `numbers`, and forget its runs."""
         from equilabel.devices.cpu.renumbering import renumber
 
@@ -290,7 +303,7 @@ class HeldLabels:
         each = min(-(-workers // len(free)), LANES) * AT_WORK * prod(blocks.sides)
         self._room = {gpu: int(SHARE * max(0, some - each)) for gpu, some in free.items()}
         self._held: dict[int, tuple[Array, Any]] = {}
-        self._lock = Lock()
+        self._lock = threading.Lock()
 
     def keep(self, block: int, labels: Array, count: int) -> bool:
         """Keep the labels 0 to `count` of a block if they are on a GPU that has room for them."""
@@ -312,3 +325,82 @@ class HeldLabels:
         if made is not None:
             made.synchronize()  # they were made on another stream
         return narrow
+
+
+# ---- Parts of a Zarr array, in the calling thread: Zarr copies all blocks in one thread of its own
+
+ANY_LOOP = ("LocalStore", "RegularFiles", "MemoryStore")  # stores not bound to an event loop
+
+
+def read_part(array: Any, part: Slices) -> HostArray:
+    """Read a part of a Zarr array, or of anything indexed like one; it must not be changed."""
+    if not _is_ours(array):
+        return np.asarray(array[part])
+    return np.asarray(_loop.run(array.async_array.getitem(part)))
+
+
+def write_part(array: Any, part: Slices, values: HostArray) -> None:
+    """Write a part of a Zarr array; a store may keep the memory of `values`."""
+    if _is_ours(array):
+        _loop.run(array.async_array.setitem(part, values))
+    else:
+        array[part] = values
+
+
+def _is_ours(array: Any) -> bool:
+    """Return whether this thread can run the event loop of a store: it has none that is running."""
+    import asyncio
+
+    store = type(getattr(array, "store", None)).__name__
+    return store in ANY_LOOP and asyncio._get_running_loop() is None
+
+
+class _Here(ThreadPoolExecutor):
+    """Executor that runs each function at once in the calling thread."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **more: Any) -> Future[Any]:
+        """Return a future that is done."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*args, **more))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+
+class _Loop(threading.local):
+    """An event loop for each thread, made when first needed, and closed when the thread ends."""
+
+    loop: Any = None
+
+    def run(self, work: Any) -> Any:
+        """Return the result of a coroutine."""
+        import asyncio
+
+        if self.loop is None:
+            self.loop = asyncio.new_event_loop()
+            self.loop.set_default_executor(_Here(1))  # for blocking calls, such as opening files
+            self.owner = _Owner()
+            weakref.finalize(self.owner, self.loop.close)
+        try:
+            return self.loop.run_until_complete(work)
+        except BaseException:
+            self.loop.run_until_complete(_end_others())
+            raise
+
+
+async def _end_others() -> None:
+    """Cancel the tasks of this loop that read other chunks, after one has failed."""
+    import asyncio
+
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+class _Owner:
+    """Object that is destroyed when its thread ends."""
+
+
+_loop = _Loop()

@@ -7,12 +7,11 @@ import shutil
 import tempfile
 import weakref
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,16 +25,13 @@ from equilabel.storage.table import PARTS, TABLE, read_parts, write_table
 
 from .checkpoints import (
     MANIFEST,
-    Checkpoints,
-    MemoryCheckpoints,
+    Saved,
     blocks_together,
     check_manifest,
-    new_token,
     temporary,
     unfinished,
 )
-from .engine import Progress
-from .ome_labels import begin_levels, consolidate, register, shrink, write_description
+from .ome_labels import consolidate, register, shrink, write_description
 from .outputs import (
     ArrayOutput,
     HeldLabels,
@@ -50,45 +46,34 @@ from .sources import folder_of
 from .tasks import ChangedInputError, number_blocks, write_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     import pandas as pd
 
     from equilabel.array_types import HostArray
 
-    from .checkpoints import Saved
-    from .engine import Engine, MapTasks
-    from .ome_labels import OmeLabels, Pyramid
+    from .engine import Engine, Run
+    from .ome_labels import OmeLabels
     from .sources import Readable, Source
     from .tasks import Setup
 
 
-class Target(NamedTuple):
-    """Destination of labels, and how they are stored."""
+@dataclass(frozen=True)
+class Job:
+    """An image to label, and where and how its labels are stored."""
 
+    source: Source
+    prepare: Callable[[Saved, Run], tuple[Setup, Readable]]
+    """Does what comes before the blocks; returns the setup, and the source of its pixels."""
     out: Any  # Path or UPath; None: memory, or a folder that is removed with the result
     chunks: tuple[int, ...]  # sides of the chunks of a Zarr
+    shards: tuple[int, ...] | None  # sides of the shards of a Zarr: those of a block
     resume: bool
     arguments: Mapping[str, Any]  # on which labels depend, as JSON
     ome: OmeLabels | None = None  # if `out` becomes an OME-Zarr
-    shards: tuple[int, ...] | None = None  # sides of the shards of a Zarr: those of a block
     into: Any = None  # NumPy or Zarr array that takes the labels, instead of `out`
-
-
-class Found(NamedTuple):
-    """Results besides labels."""
-
-    table: Any = None
-    attributes: Mapping[str, Any] = MappingProxyType({})  # stored with the labels, as JSON
-
-
-class Stages(NamedTuple):
-    """Stages in which labeling and segmenting differ: those before and after the blocks."""
-
-    prepare: Callable[[Saved, MapTasks, Progress], tuple[Setup, Readable]]
-    """Returns the setup, and the source of its pixels; may store results and map tasks."""
-    finish: Callable[[Setup, Any, MapTasks, Progress], Found] | None = None
-    """Called when all blocks are written; may write the table to a folder, if there is one."""
+    finish: Callable[[Setup, Any, Run], pd.DataFrame | None] = lambda *_: None
+    """Returns the table when all blocks are written, or writes it to a folder, if there is one."""
 
 
 class Whole(NamedTuple):
@@ -96,10 +81,11 @@ class Whole(NamedTuple):
 
     labels: Any  # a NumPy, Dask or Zarr array, or a Path
     num: int
-    found: Found
+    table: Any
+    attributes: Mapping[str, Any]  # stored with the labels, as JSON
 
 
-FORMAT = 3  # of checkpoints
+FORMAT = 4  # of checkpoints
 KEY = "equilabel"  # in the attributes of labels
 AGAIN = "Make room, and run again with resume=True."
 ELSEWHERE = "Make room, or name another folder in TMPDIR."
@@ -107,18 +93,14 @@ DESCRIPTIONS = ("zarr.json", ".zattrs", ".zarray", ".zgroup")
 LARGEST = np.iinfo(np.int32).max
 
 
-def label_whole(
-    stages: Stages,
-    source: Source,
-    target: Target,
-    engine: Engine,
-    report: Callable[[str, int, int], None] | None,
-) -> Whole:
+def label_whole(job: Job, engine: Engine, report: Any) -> Whole:
     """Label all blocks of an image, and return its labels."""
-    place = Path(tempfile.gettempdir()) if target.out is None else target.out
-    with naming_store(place), naming_full_disk(place, AGAIN if target.out else ELSEWHERE):
-        progress = Progress(check_callable("progress", report))
-        return _label(stages, source, target, engine, progress, place)
+    report = check_callable("progress", report)
+    place = Path(tempfile.gettempdir()) if job.out is None else job.out
+    with naming_store(place), naming_full_disk(place, AGAIN if job.out else ELSEWHERE):
+        memory = job.out is None and job.source.kind == "numpy" and engine.shares_memory
+        label = _label_into if job.into is not None or memory else _label
+        return label(job, engine, report)
 
 
 @contextmanager
@@ -137,55 +119,48 @@ def naming_store(place: Any) -> Iterator[None]:
         raise type(error)(message) from error
 
 
-def _label(
-    stages: Stages, source: Source, target: Target, engine: Engine, progress: Progress, place: Any
-) -> Whole:
-    """Label all blocks of an image; `place` is a folder on the disk that takes its labels."""
-    out, resume, kind = target.out, target.resume, source.kind
-    if target.into is not None or (out is None and kind == "numpy" and engine.shares_memory):
-        sides = target.arguments["blocks"]
-        return _label_into(target.into, source.shape, sides, stages, engine, progress)
+def _label(job: Job, engine: Engine, report: Any) -> Whole:
+    """Label all blocks of an image into a Zarr, at `out` or in a temporary folder."""
+    source, out, resume = job.source, job.out, job.resume
     there = out is not None and _exists(out)
     if not (there or is_remote(out) or (out and resume and folder_for(out).exists())):
-        refuse_without_room(place, prod(source.shape))
-    manifest = describe(source, target) if out is not None else {}
+        refuse_without_room(out or Path(tempfile.gettempdir()), prod(source.shape))
+    manifest = describe(job) if out is not None else {}
     if there:
-        return _earlier(out, manifest, source, target)
+        return _earlier(job, manifest)
     place_of_run = temporary() if out is None else unfinished(out, manifest, resume=resume)
-    with place_of_run as folder, engine.started() as map_tasks:
-        some = blocks_together(source.shape, target.arguments["blocks"])
-        saved = Checkpoints(folder, new_token(), some)
-        setup, pixels = stages.prepare(saved, map_tasks, progress)
-        setup = _held_on_gpus(setup, engine)
-        count = number_blocks(setup, pixels, map_tasks, progress)
-        output = _output(folder, source, target, count, saved.token)
-        if target.ome is not None:
-            how: Any = {"out": out, "fresh": not resume}
-            pyramid = begin_levels(folder / "labels", target.ome, output, setup.blocks, **how)
-            setup = replace(setup, pyramid=pyramid)
-        write_blocks(setup, pixels, output, map_tasks, progress, fresh=not resume)
+    with place_of_run as folder, engine.started(report) as run:
         made = folder / "labels"
+        saved = Saved(folder, together=blocks_together(source.shape, job.arguments["blocks"]))
+        setup, pixels = job.prepare(saved, run)
+        setup = _held_on_gpus(setup, engine)
+        count = number_blocks(setup, pixels, run)
+        output = _output(made, job, count)
+        write_blocks(setup, pixels, output, run, fresh=not resume)
         parts = None if out is None or find_spec("pyarrow") is None else made / PARTS
-        found = (
-            Found() if stages.finish is None else stages.finish(setup, parts, map_tasks, progress)
-        )
+        table = job.finish(setup, parts, run)
         _refuse_changed(source, manifest)
-        ours = {KEY: {"num": count, "manifest": manifest, **found.attributes}}
-        _complete(made, output, target, setup.pyramid, found.table, ours, map_tasks, progress)
+        if table is not None:
+            write_table(made / TABLE, table)
+        ours = {KEY: {"num": count, "manifest": manifest, **setup.attributes}}
+        if job.ome is None:
+            zarr_at(made, read_only=False).attrs.update(ours)
+        else:
+            how = (saved, run, prod(setup.blocks.sides), out)
+            levels = shrink(made, job.ome, output, *how)
+            write_description(made, job.ome, out.name, levels, table, ours)
         if out is None:
             path = Path(tempfile.mkdtemp(prefix="equilabel-"), "labels.zarr")
             shutil.move(made, path)
-            return Whole(_as(kind, path, temporary=True), count, found)
+            labels = _as(source.kind, path, temporary=True)
+            return Whole(labels, count, table, setup.attributes)
         if is_remote(out):  # chunks are there, and no Zarr before it is described
             copy_tree(made, out, last=DESCRIPTIONS)
         else:
             flush_descriptions(made)
             os.replace(made, out)  # noqa: PTH105 - atomic, and says so
             flush_folder(out.parent)
-    _make_known(out, target)
-    if found.table is None:
-        found = found._replace(table=read_parts(out))
-    return Whole(_as(kind, out), count, found)
+    return _opened(job, count, table, setup.attributes)
 
 
 def _refuse_changed(source: Source, manifest: Mapping[str, Any]) -> None:
@@ -211,47 +186,39 @@ def _exists(out: Any) -> bool:
     return is_zarr(out) or (out.exists() and not (folder_for(out) / MANIFEST).exists())
 
 
-def _label_into(
-    array: Any,
-    shape: tuple[int, ...],
-    sides: Sequence[int],
-    stages: Stages,
-    engine: Engine,
-    progress: Progress,
-) -> Whole:
+def _label_into(job: Job, engine: Engine, report: Any) -> Whole:
     """Label all blocks of an image into an array of the caller, or a new one of NumPy if None.
 
     If this array is in memory, the results of blocks are, too. Those of an array of NumPy are kept
     as runs until labels are final, so that no block is labeled twice.
     """
+    array, shape = job.into, job.source.shape
     with ExitStack() as stack:
-        saved: Saved = MemoryCheckpoints()
-        if array is not None and not is_in_memory(array):
-            folder = folder_of(array)
-            if folder is not None:
-                refuse_without_room(Path(folder), prod(shape))
-            some = blocks_together(shape, sides)
-            saved = Checkpoints(stack.enter_context(temporary()), new_token(), some)
-        map_tasks = stack.enter_context(engine.started())
-        setup, pixels = stages.prepare(saved, map_tasks, progress)
-        kept = None
+        saved, kept = Saved(), None
         if array is None:
             kept = Kept(shape)
         elif isinstance(array, np.ndarray):
             kept = Kept(shape, array.view(f"i{array.itemsize}"))
+        elif not is_in_memory(array):
+            folder = folder_of(array)
+            if folder is not None:
+                refuse_without_room(Path(folder), prod(shape))
+            some = blocks_together(shape, job.arguments["blocks"])
+            saved = Saved(stack.enter_context(temporary()), together=some)
+        run = stack.enter_context(engine.started(report))
+        setup, pixels = job.prepare(saved, run)
         setup = _held_on_gpus(replace(setup, kept=kept), engine)
-        count = number_blocks(setup, pixels, map_tasks, progress)
+        count = number_blocks(setup, pixels, run)
         if array is None and count > LARGEST and kept is not None:
             kept.widen()
         elif array is not None and count > np.iinfo(array.dtype).max:
             message = f"out must be able to hold {count:,} labels; got type {array.dtype}."
             raise ValueError(message)
         output = ZarrOutput(lambda: array) if kept is None else ArrayOutput(kept.array)
-        write_blocks(setup, pixels, output, map_tasks, progress, fresh=True)
-        found = (
-            Found() if stages.finish is None else stages.finish(setup, None, map_tasks, progress)
-        )
-    return Whole(kept.array if array is None and kept is not None else array, count, found)
+        write_blocks(setup, pixels, output, run, fresh=True)
+        table = job.finish(setup, None, run)
+    labels = kept.array if array is None and kept is not None else array
+    return Whole(labels, count, table, setup.attributes)
 
 
 def _held_on_gpus(setup: Setup, engine: Engine) -> Setup:
@@ -261,7 +228,7 @@ def _held_on_gpus(setup: Setup, engine: Engine) -> Setup:
     return replace(setup, held=HeldLabels(setup.device, setup.blocks, engine.workers))
 
 
-def describe(source: Source, target: Target) -> dict[str, Any]:
+def describe(job: Job) -> dict[str, Any]:
     """Return the manifest of a run, which must be the same for a run that resumes it."""
     try:
         ours = version("equilabel")
@@ -270,53 +237,33 @@ def describe(source: Source, target: Target) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": ours,
-        "shape": list(source.shape),
-        "type": source.dtype.str,
-        "image": source.identity(),
-        "chunks": list(target.chunks),
-        "shards": None if target.shards is None else list(target.shards),
-        **target.arguments,
+        "shape": list(job.source.shape),
+        "type": job.source.dtype.str,
+        "image": job.source.identity(),
+        "chunks": list(job.chunks),
+        "shards": None if job.shards is None else list(job.shards),
+        **job.arguments,
     }
 
 
-def _output(folder: Any, source: Source, target: Target, count: int, token: str) -> ZarrOutput:
+def _output(made: Any, job: Job, count: int) -> ZarrOutput:
     """Create the array for labels."""
     dtype = np.dtype(np.int32 if count <= LARGEST else np.int64)
-    path = folder / "labels"
-    form: dict[str, Any] = {}
-    if target.ome is not None:
+    path, form = made, {}
+    if job.ome is not None:
         dtype = np.dtype(np.uint32 if count < 2**32 else np.uint64)
-        path, form = path / "0", target.ome.form
-    elif target.out and not target.shards and (target.out.parent / ".zgroup").is_file():
+        path, form = made / "0", job.ome.form
+    elif job.out and not job.shards and (job.out.parent / ".zgroup").is_file():
         form = {"zarr_format": 2}  # that of the group that it belongs to
-    create_zarr(path, source.shape, target.chunks, dtype, shards=target.shards, **form)
-    return ZarrOutput.at(path, token, chunks_of(path, folder / "labels", target.out))
+    create_zarr(path, job.source.shape, job.chunks, dtype, shards=job.shards, **form)
+    return ZarrOutput.at(path, chunks_of(path, made, job.out))
 
 
-def _complete(
-    folder: Any,
-    output: ZarrOutput,
-    target: Target,
-    pyramid: Pyramid | None,
-    table: pd.DataFrame | None,
-    ours: dict[str, Any],
-    map_tasks: MapTasks,
-    progress: Progress,
-) -> None:
-    """Write what accompanies labels: lower resolutions, a table, and how they were made."""
-    if table is not None:
-        write_table(folder / TABLE, table)
-    if target.ome is None or pyramid is None:
-        zarr_at(folder, read_only=False).attrs.update(ours)
-        return
-    shrink(folder, target.ome, output, pyramid, map_tasks, progress, target.out)
-    write_description(folder, target.ome, target.out.name, pyramid.levels, table, ours)
-
-
-def _earlier(out: Any, manifest: Mapping[str, Any], source: Source, target: Target) -> Whole:
+def _earlier(job: Job, manifest: Mapping[str, Any]) -> Whole:
     """Return existing labels at `out` if they have the same manifest."""
+    out = job.out
     known: Any = None
-    if target.resume and is_zarr(out):
+    if job.resume and is_zarr(out):
         known = dict(zarr_at(out).attrs).get(KEY)
     if known is None:
         message = (
@@ -325,15 +272,16 @@ def _earlier(out: Any, manifest: Mapping[str, Any], source: Source, target: Targ
         )
         raise FileExistsError(message)
     check_manifest(known["manifest"], manifest, str(out))
-    _make_known(out, target)  # the last stage, which a killed run may have missed
-    return Whole(_as(source.kind, out), known["num"], Found(read_parts(out), known))
+    return _opened(job, known["num"], None, known)
 
 
-def _make_known(out: Any, target: Target) -> None:
-    """Add labels to the list of their image and to consolidated metadata."""
-    if target.ome is not None:
-        register(target.ome, out)
-    consolidate(out)
+def _opened(job: Job, num: int, table: Any, attributes: Mapping[str, Any]) -> Whole:
+    """Return the labels at `out`, which are added to what their image says of its labels."""
+    if job.ome is not None:
+        register(job.ome, job.out)
+    consolidate(job.out)
+    table = read_parts(job.out) if table is None else table
+    return Whole(_as(job.source.kind, job.out), num, table, attributes)
 
 
 def _as(kind: str, path: Any, *, temporary: bool = False) -> Any:

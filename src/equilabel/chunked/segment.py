@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
+import numpy as np
+
 from equilabel.arguments import check_flags
+from equilabel.labeling.problem import make_problem
 from equilabel.measuring import check_spacing
 from equilabel.segmentation.binarization import widths_of_block
 from equilabel.segmentation.checks import (
@@ -28,7 +31,6 @@ from equilabel.segmentation.stages import default_properties, depth_of, radii_in
 from equilabel.storage.files import replacing
 
 from .blocks import Blocks
-from .channels import GraySource, pick_axes
 from .checkpoints import read_object
 from .checks import (
     check_chunks,
@@ -38,31 +40,35 @@ from .checks import (
     check_out,
     check_pixels,
     check_shards,
+    pick_axes,
     pretend,
-    stored_chunks,
 )
 from .engine import Engine
-from .histograms import Level, find_constant_images, find_threshold_of_blocks
 from .masks import (
     FilteredMask,
+    Level,
     MaskedSource,
     Masks,
     close_or_open,
     compare,
     compare_with_mean,
+    find_constant_images,
+    find_threshold_of_blocks,
     problem_of_gray,
     problem_of_mask,
 )
 from .ome_labels import ome_labels
 from .outputs import is_in_memory
-from .results import Found, Stages, Target, label_whole
-from .sources import open_source
-from .splitting import Splitting, problem_of_parts
+from .results import Job, label_whole
+from .sources import GraySource, open_source
+from .splitting import split_components
 from .tables import Counted, Selection
 from .tasks import Setup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    import pandas as pd
 
     from equilabel.devices import Device
     from equilabel.labeling.problem import Problem
@@ -70,7 +76,7 @@ if TYPE_CHECKING:
     from equilabel.segmentation.binarization import Threshold
 
     from .checkpoints import Saved
-    from .engine import MapTasks, Progress
+    from .engine import Run
     from .masks import Mask
     from .sources import Readable
 
@@ -107,12 +113,6 @@ class Segmenting:
     depth: float | None  # at which objects are split, in pixels
     counted: Counted
     by_blocks: bool
-    engine: Engine
-
-    @property
-    def stages(self) -> Stages:
-        """The stages for `label_whole`."""
-        return Stages(self.prepare, self.finish)
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -135,41 +135,32 @@ class Segmenting:
             "numbering": "blocks" if self.by_blocks else "raster",
         }
 
-    def prepare(
-        self, saved: Saved, map_tasks: MapTasks, progress: Progress
-    ) -> tuple[Setup, Readable]:
+    def prepare(self, saved: Saved, run: Run) -> tuple[Setup, Readable]:
         """Find the threshold, and return the setup and the pixels to label."""
-        how = (self.engine, saved, progress, self.blocks.sides)
-        settled = self.source.settled(*how, spread=bool(self.cleaning.block))
-        return replace(self, source=settled).prepare_settled(saved, map_tasks, progress)
-
-    def prepare_settled(
-        self, saved: Saved, map_tasks: MapTasks, progress: Progress
-    ) -> tuple[Setup, Readable]:
-        """Do the same for an image that may be read block by block."""
-        source: Readable = self.source
-        level, mask = self._foreground(saved, map_tasks, progress)
+        cleaning = self.cleaning
+        spread = bool(cleaning.block or cleaning.closing or cleaning.opening)
+        gray = self.source.settled(run, saved, self.blocks.sides, spread=spread)
+        source: Readable = gray
+        masks = Masks(self.blocks, saved, run)
+        level, mask = self._foreground(gray, masks)
         if mask is None:
-            dark = self.source.dark
-            problem = partial(problem_of_gray, level=level, dark=dark, **self.how)
+            problem = partial(problem_of_gray, level=level, dark=gray.dark, **self.how)
         else:
             problem = partial(problem_of_mask, **self.how)
-            source = MaskedSource(mask, self.source)
+            source = MaskedSource(mask, gray)
         if self.depth is not None:
             rule = make_rule(
                 self.depth, self.counted.spacing, self.problem.connectivity, self.blocks.stacked
             )
-            masks = Masks(self.blocks, saved, map_tasks, progress)
-            how = (problem, source, self.how["device"], map_tasks, progress)
-            parts = Splitting(rule, self.blocks).split(masks, *how)
-            problem = partial(problem_of_parts, **self.how)
-            source = MaskedSource(parts, self.source)
+            parts = split_components(rule, masks, problem, source, self.how["device"])
+            problem = partial(make_problem, background=0, **self.how)
+            source = MaskedSource(parts, gray)
         setup = Setup(
             blocks=self.blocks,
+            saved=saved,
             problem=problem,
             device=self.how["device"],
             connectivity=self.problem.connectivity,
-            saved=saved,
             depth=max(self.counted.halo, 1),
             by_blocks=self.by_blocks,
             select=self.selection.select if self.selection.needed else None,
@@ -178,71 +169,59 @@ class Segmenting:
         )
         return setup, source
 
-    def finish(
-        self, setup: Setup, folder: Path | None, map_tasks: MapTasks, progress: Progress
-    ) -> Found:
+    def finish(self, setup: Setup, folder: Path | None, run: Run) -> pd.DataFrame | None:
         """Make the table; None if it was written to the folder."""
-        how = (setup.saved, self.blocks, folder, map_tasks, progress)
-        return Found(self.counted.make_tables(*how), setup.attributes)
+        return self.counted.make_tables(setup.saved, folder, run)
 
-    def _foreground(
-        self, saved: Saved, map_tasks: MapTasks, progress: Progress
-    ) -> tuple[Any, Mask | None]:
+    def _foreground(self, gray: GraySource, masks: Masks) -> tuple[Any, Mask | None]:
         """Return the threshold, and a mask of the foreground if comparing with it is not enough."""
         mask: Mask | None = None
         level: Any = self.threshold
-        dark, cleaning = self.source.dark, self.cleaning
-        masks = Masks(self.blocks, saved, map_tasks, progress)
+        dark, cleaning = gray.dark, self.cleaning
         if level == "local":
-            mask, level = self._local(map_tasks, progress), None
+            mask, level = self._local(gray, masks.run), None
         elif isinstance(level, tuple):
-            mask = masks.hysteresis(self.source, *level, dark=dark)
+            mask = masks.hysteresis(gray, *level, dark=dark)
         else:
-            level = self._level(saved.note(LEVEL), map_tasks, progress)
-            if cleaning.needed or self.source.background:
-                mask = FilteredMask(self.source, partial(compare, level=level, dark=dark))
+            level = self._level(gray, masks)
+            if cleaning.needed or gray.background:
+                mask = FilteredMask(gray, partial(compare, level=level, dark=dark))
         if mask is not None:
             for radii, opens in ((cleaning.closing, False), (cleaning.opening, True)):
                 if radii:
                     reach = tuple(2 * math.ceil(radius) for radius in radii)  # dilated, eroded
                     change = partial(close_or_open, radii=radii, opens=opens)
                     mask = FilteredMask(mask, change, reach)
-            if isinstance(mask, FilteredMask) and self._slow:
-                mask = masks.stored(mask)
+            slow = gray.background or cleaning.block or cleaning.closing or cleaning.opening
+            if isinstance(mask, FilteredMask) and slow:  # and read twice
+                mask = masks.made("mask", mask, np.bool_)
             mask = masks.filled(mask) if cleaning.fill_holes else mask
         return level, mask
 
-    @property
-    def _slow(self) -> bool:
-        """Whether a mask takes longer to compute than to write and to read."""
-        how = self.cleaning
-        return bool(self.source.background or how.block or how.closing or how.opening)
-
-    def _local(self, map_tasks: MapTasks, progress: Progress) -> FilteredMask:
+    def _local(self, gray: GraySource, run: Run) -> FilteredMask:
         """Return the foreground by a local threshold."""
         how = self.cleaning
         local = partial(
             compare_with_mean,
             widths=tuple(widths_of_block(how.block)),
             shift=how.offset,
-            dark=self.source.dark,
-            stacked=self.source.stacked,
-            constant=find_constant_images(self.blocks, self.source, map_tasks, progress),
+            dark=gray.dark,
+            stacked=gray.stacked,
+            constant=find_constant_images(self.blocks, gray, run),
         )
         reach = tuple(int(4 * width + 0.5) for width in local.keywords["widths"])
-        return FilteredMask(self.source, local, reach)
+        return FilteredMask(gray, local, reach)
 
-    def _level(self, file: Path | None, map_tasks: MapTasks, progress: Progress) -> Level:
+    def _level(self, gray: GraySource, masks: Masks) -> Level:
         """Return the threshold, which is computed once: a resumed run reads it."""
         if not isinstance(self.threshold, str):
             return Level(cast("float", self.threshold), False)
+        file = masks.saved.note(LEVEL)
         known = (file is not None and read_object(file)) or {}
         value, constant = known.get("value"), known.get("constant")
         if isinstance(value, (int, float)) and isinstance(constant, bool):
             return Level(value, constant)
-        level = find_threshold_of_blocks(
-            self.threshold, self.blocks, self.source, map_tasks, progress
-        )
+        level = find_threshold_of_blocks(self.threshold, self.blocks, gray, masks.run)
         value = level.value.item() if hasattr(level.value, "item") else level.value
         level = Level(value, bool(level.constant))
         if file is not None:
@@ -398,8 +377,8 @@ def segment_chunked(
     sizes = check_sizes(min_size, max_size, rank, **scale)
     selection = Selection(source.shape, first, *sizes, bool(exclude_border))
     wanted = default_properties(rank, distances, first) if properties is None else properties
-    counted = Counted(check_mergeable(wanted), distances, first)
     sides = check_chunks(chunks, source)
+    counted = Counted(check_mergeable(wanted), distances, Blocks(source.shape, sides, first))
     check_depth(sides, source.shape, counted.halo, first)
     how = {"connectivity": connectivity, "stacked": first, "method": method, "device": device}
     problem = problem_of_gray(pretend(source), level=Level(0.0, False), dark=bool(dark), **how)
@@ -411,22 +390,23 @@ def segment_chunked(
         how=how,
         cleaning=cleaning,
         source=source,
-        blocks=Blocks(source.shape, sides, first),
+        blocks=counted.blocks,
         problem=problem,
         selection=selection,
         depth=depth if rank > 1 else None,
         counted=counted,
         by_blocks=check_numbering(numbering),
-        engine=engine,
     )
     described = ome_labels(picked, source.shape, path)
-    pieces, stored = check_shards(shards, source, sides, described), stored_chunks(source, sides)
-    target = Target(path, stored, resume, work.arguments, described, pieces)
-    made = label_whole(work.stages, source, target, engine, progress)
-    used = made.found.attributes["threshold"]  # a list if it was read from JSON
+    version = "" if described is None else described.version
+    stored = check_shards(shards, source, sides, version)
+    more: Any = {"ome": described, "finish": work.finish}
+    job = Job(source, work.prepare, path, *stored, resume, work.arguments, **more)
+    made = label_whole(job, engine, progress)
+    used = made.attributes["threshold"]  # a list if it was read from JSON
     return Segmentation(
         labels=made.labels,
-        table=made.found.table,
+        table=made.table,
         threshold=tuple(used) if isinstance(used, list) else used,
         num=made.num,
         connectivity=problem.connectivity,

@@ -1,15 +1,23 @@
-"""Sources of pixels: NumPy, Dask and Zarr arrays, and files, read block by block."""
+"""Sources of pixels: NumPy, Dask and Zarr arrays, files, and channels of them, block by block.
+
+What all blocks of a Dask array need is computed once; each block, when it is needed.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from functools import lru_cache, partial
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
+from equilabel.arguments import normalize_bools
+from equilabel.segmentation.binarization import comparable
+from equilabel.segmentation.filters import NARROWEST, gaussian, subtract_background
 from equilabel.storage.errors import decoding
 from equilabel.storage.files import is_remote
 from equilabel.storage.ome_zarr import find_image, open_zarr
@@ -17,18 +25,23 @@ from equilabel.storage.remote import fingerprint, locate
 
 from .blocks import Blocks
 from .checkpoints import checksum, new_token
-from .dask_arrays import DaskSource
-from .zarr_parts import read_part
+from .outputs import ZarrOutput, new_output, read_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable, Sequence
 
     from equilabel.array_types import HostArray
 
     from .checkpoints import Saved
-    from .engine import Engine, Progress
+    from .engine import Run
+    from .outputs import Output
 
     Slices = tuple[slice, ...]
+
+SAMPLE = 16  # blocks whose tasks are counted
+TWICE = 1.3  # loads of a chunk for each reading of the image, at most
+MANY = 4  # loads behind a result that is worth keeping for several blocks
+STORED, DONE = "input", "input.done"  # in the folder of a run
 
 
 class Gray(NamedTuple):
@@ -49,63 +62,44 @@ class Readable(Protocol):
         """Return a function that reads a part; it can be sent to another process."""
 
 
-class Source(Readable, Protocol):
+class Source:
     """An image that is read in parts."""
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Length of each axis."""
+    kind: Any = "dask"  # what a caller passed and gets back: "numpy", "dask", "zarr" or "path"
+    shape: Any  # length of each axis
+    dtype: Any  # type of the pixels
+    stored: Any = None  # sides of the chunks in which it is stored, or None
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the pixels."""
-
-    @property
-    def stored(self) -> tuple[int, ...] | None:
-        """Sides of the chunks in which it is stored, or None."""
-
-    @property
-    def kind(self) -> str:
-        """What a caller passed and gets back: "numpy", "dask", "zarr" or "path"."""
+    def loader(self, part: Slices) -> Load:
+        """Return a function that reads a part; it can be sent to another process."""
+        raise NotImplementedError
 
     def identity(self) -> dict[str, Any]:
         """Return a description that changes with the image, as far as known without reading it."""
+        raise NotImplementedError
 
     def settled(
-        self,
-        engine: Engine,
-        saved: Saved,
-        progress: Progress,
-        sides: tuple[int, ...],
-        *,
-        spread: bool = False,
+        self, run: Run, saved: Saved, sides: tuple[int, ...], *, spread: bool = False
     ) -> Source:
         """Return a source that is read block by block, when the run has begun."""
+        return self
 
 
-class MemorySource:
+class MemorySource(Source):
     """A NumPy array."""
 
-    kind, stored = "numpy", None
+    kind = "numpy"
 
     def __init__(self, array: HostArray) -> None:
-        self._array, self.shape, self.dtype = array, array.shape, array.dtype
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
 
     def loader(self, part: Slices) -> Callable[[], HostArray]:
         """Return a loader of a part."""
-        return partial(_given, self._array[part])
-
-    def overlaps(self, array: HostArray) -> bool:
-        """Return whether an array may share memory with it."""
-        return bool(np.may_share_memory(self._array, array))
-
-    def settled(self, *_: Any, **__: Any) -> MemorySource:
-        """Return this source."""
-        return self
+        return partial(_given, self.array[part])
 
     def identity(self) -> dict[str, Any]:
         """Return a checksum of all pixels."""
-        return {"checksum": checksum(self._array)}
+        return {"checksum": checksum(self.array)}
 
 
 def open_source(image: Any) -> Source:
@@ -114,7 +108,7 @@ def open_source(image: Any) -> Source:
         return _open_path(locate("label_image", image))
     room = type(image).__module__.partition(".")[0]
     if room == "dask" and hasattr(image, "__dask_graph__") and hasattr(image, "chunks"):
-        return DaskSource.of(image)
+        return DaskSource(image)
     if isinstance(image, np.ndarray):
         return MemorySource(image)
     if is_array(image):
@@ -144,7 +138,7 @@ def _open_path(path: Any) -> ZarrSource:
     return ZarrSource(where, "path")
 
 
-class ZarrSource:
+class ZarrSource(Source):
     """A Zarr array, which may be a view of a TIFF."""
 
     def __init__(self, image: Any, kind: str) -> None:
@@ -162,10 +156,6 @@ class ZarrSource:
         """Return a loader of a part for any process."""
         return partial(_read, self._open, part)
 
-    def settled(self, *_: Any, **__: Any) -> ZarrSource:
-        """Return this source."""
-        return self
-
     def identity(self) -> dict[str, Any]:
         """Return the metadata of the array, and a hash of names, sizes and times of its files.
 
@@ -176,9 +166,7 @@ class ZarrSource:
                 blocks = Blocks(self.shape, self.stored)
                 return {"checksums": [checksum(self.loader(part)()) for part in blocks.parts()]}
             return {"store": str(self.array.store)}
-        if is_remote(self._path):
-            return {"files": _hashed(fingerprint(self._path))}
-        return {"files": _digest(Path(self._path))}
+        return {"files": _digest(self._path)}
 
 
 def _given(array: Any) -> Any:
@@ -210,16 +198,297 @@ def folder_of(array: Any) -> str | None:
     return str(Path(root, array.path).resolve())
 
 
-def _hashed(described: Any) -> str:
-    """Return a hash of what is described as JSON."""
-    return hashlib.sha256(json.dumps(described).encode()).hexdigest()
-
-
-def _digest(path: Path) -> str:
+def _digest(path: Any) -> str:
     """Return a hash of names, sizes and times of the files of an image."""
-    found = hashlib.sha256()
+    if is_remote(path):
+        return hashlib.sha256(json.dumps(fingerprint(path)).encode()).hexdigest()
+    path, found = Path(path), hashlib.sha256()
     files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
     for file in files:
         state = file.stat()
         found.update(f"{file.relative_to(path)}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
     return found.hexdigest()
+
+
+# ---- Dask arrays
+
+
+class DaskSource(Source):
+    """A Dask array of which each block is computed separately, when it is needed."""
+
+    def __init__(self, array: Any) -> None:
+        """Take an array; raise ValueError if the sizes of its chunks are unknown."""
+        if np.isnan(array.shape).any():
+            message = (
+                "label_image must have chunks of known sizes; got unknown ones. "
+                "Call `.compute_chunk_sizes()` on it first."
+            )
+            raise ValueError(message)
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+        self.stored = array.chunksize
+
+    @cached_property
+    def _keys(self) -> list[Any]:
+        """The keys of all chunks."""
+        from dask.core import flatten
+
+        return list(flatten(self.array.__dask_keys__()))
+
+    @cached_property
+    def _graph(self) -> dict[Any, Any]:
+        """All tasks, fused once for all blocks."""
+        from dask.array.optimization import optimize
+
+        return dict(optimize(self.array.__dask_graph__(), self._keys))
+
+    def loader(self, part: Slices) -> Callable[[], HostArray]:
+        """Return the tasks of a chunk: all have the same sides once the source is `settled`."""
+        from dask.optimization import cull
+
+        place = (one.start // side for one, side in zip(part, self.stored, strict=True))
+        key = (self.array.name, *place)
+        return partial(_compute, cull(self._graph, [key])[0], key)
+
+    def identity(self) -> dict[str, Any]:
+        """Return the name of the array, which Dask derives from its input."""
+        return {"name": self.array.name}
+
+    def settled(
+        self, run: Run, saved: Saved, sides: tuple[int, ...], *, spread: bool = False
+    ) -> Source:
+        """Return a source that computes no chunk of its input again for each block.
+
+        Results that many blocks need, such as the mean of the image, are computed once. If the
+        tasks of blocks, of some `sides`, still have much in common, as after `map_overlap`, or if
+        blocks are read with pixels around them (`spread`), the array is computed once and stored.
+        """
+        from dask.optimization import cull
+
+        done = saved.note(DONE)
+        if done is not None and done.exists():  # this run was killed later
+            return Stored(ZarrOutput.at(saved.note(STORED)), self.shape)
+        fitting = DaskSource(self.array.rechunk(sides))
+        array, graph, keys = fitting.array, fitting._graph, fitting._keys
+        while found := _shared(graph, len(keys)):
+            with run.noting("reduce"):
+                values = dict(zip(found, run.compute(graph, found), strict=True))
+                graph = dict(cull({**graph, **values}, keys)[0])
+                array = type(array)(graph, array.name, array.chunks, array.dtype, shape=array.shape)
+        if not (_overlaps(graph, keys) or (spread and len(keys) > 1)):
+            return DaskSource(array)
+        with run.noting("store"):
+            output = new_output(saved.note(STORED), array.shape, array.chunksize, array.dtype)
+            array.store(output.array, lock=False, scheduler=run.compute)
+            if done is not None:
+                done.touch()
+        return Stored(output, self.shape)
+
+
+class Stored(Source):
+    """An image or a mask that has been computed and stored, on a disk or in memory."""
+
+    def __init__(self, output: Output, shape: tuple[int, ...]) -> None:
+        self.output, self.shape, self.dtype = output, shape, output.dtype
+
+    def loader(self, part: Slices) -> Callable[[], HostArray]:
+        """Return a loader of a part."""
+        return partial(self.output.read, part)
+
+
+def _compute(graph: Any, key: Any) -> HostArray:
+    """Compute a part of a Dask array in this thread."""
+    from dask.local import get_sync
+
+    return np.asarray(get_sync(graph, key))
+
+
+def _loads(graph: Any, dependencies: Any) -> set[Hashable]:
+    """Return the tasks that depend on data alone: they read or make chunks."""
+    data = {key for key, task in graph.items() if not hasattr(task, "func")}
+    return {key for key, before in dependencies.items() if key not in data and before <= data}
+
+
+def _overlaps(graph: Any, keys: list[Any]) -> bool:
+    """Return whether blocks load more than their share of chunks, by a sample of them."""
+    from dask.core import get_deps
+    from dask.optimization import cull
+
+    loads = _loads(graph, get_deps(graph)[0])
+    sample = keys[:: -(-len(keys) // SAMPLE)]
+    total = sum(len(loads & cull(graph, [key])[0].keys()) for key in sample)
+    return total * len(keys) > TWICE * max(len(loads), len(keys)) * len(sample)
+
+
+def _shared(graph: Any, blocks: int) -> list[Any]:
+    """Return the first results, few and of many chunks, that several tasks need."""
+    from dask.core import get_deps, toposort
+
+    dependencies, dependents = get_deps(graph)
+    loads = _loads(graph, dependencies)
+
+    def name(key: Any) -> Any:
+        """Return the name of a layer: keys are names, or tuples that begin with them."""
+        return key[0] if isinstance(key, tuple) else key
+
+    of_name = Counter(map(name, graph))
+    behind: dict[Any, int] = {}  # loads of each key, counted again on each way
+    after: set[Any] = set()  # keys that need one that was found
+    found = []
+    for key in toposort(graph, dependencies=dependencies):
+        before = dependencies[key]
+        behind[key] = sum(behind[one] for one in before) + (key in loads)
+        if not after.isdisjoint(before):
+            after.add(key)
+        elif (
+            len(dependents[key]) > 1 and behind[key] >= MANY and of_name[name(key)] * MANY <= blocks
+        ):
+            found.append(key)
+            after.add(key)
+    return found
+
+
+# ---- Channels and filters
+
+
+@dataclass(frozen=True)
+class GraySource(Source):
+    """An image of one or more channels, of which one is filtered to be binarized."""
+
+    base: Source
+    picks: tuple[int | None, ...]  # index taken along each axis of `base`; None: the whole axis
+    channel_axis: int | None  # of `base`; its pick is the channel to binarize
+    widths: tuple[float, ...]  # of the Gaussian along each remaining axis, in pixels
+    background: tuple[float, ...] = ()  # radii of the box of the top-hat, likewise; empty for none
+    dark: bool = False  # as for `subtract_background`
+    stacked: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Kind of the image that the caller passed."""
+        return str(self.base.kind)
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """Axes of the base that remain."""
+        return tuple(axis for axis, pick in enumerate(self.picks) if pick is None)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Length of each remaining axis."""
+        return tuple(self.base.shape[axis] for axis in self.kept)
+
+    def settled(
+        self, run: Run, saved: Saved, sides: tuple[int, ...], *, spread: bool = False
+    ) -> GraySource:
+        """Return a source that is read block by block, when the run has begun."""
+        whole = list(self.base.shape)
+        for axis, side in zip(self.kept, sides, strict=True):
+            whole[axis] = side
+        spread = spread or any(self.reach)
+        return replace(self, base=self.base.settled(run, saved, tuple(whole), spread=spread))
+
+    @property
+    def stored(self) -> tuple[int, ...] | None:
+        """Sides of chunks along the remaining axes."""
+        stored = self.base.stored
+        return None if stored is None else tuple(stored[axis] for axis in self.kept)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the gray values."""
+        return self.filtered(np.zeros((1,) * len(self.shape), self._raw_type)).dtype
+
+    @property
+    def _raw_type(self) -> np.dtype[Any]:
+        kind: np.dtype[Any] = self.base.dtype.newbyteorder("=")
+        return kind
+
+    @property
+    def reach(self) -> list[int]:
+        """How many pixels around a block must be read along each axis."""
+        found = [int(4 * width + 0.5) if width >= NARROWEST else 0 for width in self.widths]
+        if self.background:  # a minimum, then a maximum
+            found = [far + 2 * int(each) for far, each in zip(found, self.background, strict=True)]
+        return found
+
+    def filtered(self, pixels: HostArray) -> HostArray:
+        """Return gray values to compare with a threshold."""
+        if self.background:
+            options: Any = {"dark": self.dark, "stacked": self.stacked}
+            pixels = subtract_background(pixels, self.background, **options)
+        if any(self.widths):
+            wide = pixels.dtype.itemsize > (4 if pixels.dtype.kind == "f" else 2)
+            dtype = np.dtype(np.float64 if wide else np.float32)
+            pixels = gaussian(pixels, dtype, self.widths, mode="nearest").values
+        return comparable(pixels)
+
+    def identity(self) -> dict[str, Any]:
+        """Return a description that changes if the image changes."""
+        return self.base.identity()
+
+    def loader(self, part: Slices) -> GrayPart:
+        """Return a loader of a block, which also reads the surroundings that filters need."""
+        around, inner = expand(part, self.reach, self.shape)
+        whole = iter(around)
+        wanted = tuple(
+            next(whole)
+            if pick is None
+            else slice(0, length)
+            if axis == self.channel_axis
+            else slice(pick, pick + 1)
+            for axis, (pick, length) in enumerate(zip(self.picks, self.base.shape, strict=True))
+        )
+        here = replace(self, base=cast("Any", None))  # an image is not sent to other processes
+        return GrayPart(self.base.loader(wanted), here, inner)
+
+
+def expand(part: Slices, reach: Sequence[int], shape: Sequence[int]) -> tuple[Slices, Slices]:
+    """Return a part of an image with its surroundings, and the position of the part in that.
+
+    >>> expand((slice(2, 8),), [4], [10])
+    ((slice(0, 10, None),), (slice(2, 8, None),))
+    """
+    around, inner = [], []
+    for one, far, length in zip(part, reach, shape, strict=True):
+        start, stop = max(one.start - far, 0), min(one.stop + far, length)
+        around.append(slice(start, stop))
+        inner.append(slice(one.start - start, one.stop - start))
+    return tuple(around), tuple(inner)
+
+
+@dataclass(frozen=True, eq=False)
+class GrayPart:
+    """A block of an image that can be read in any process."""
+
+    load: Load
+    source: GraySource
+    inner: Slices
+    mask: Load | None = None  # computes what is labeled instead
+
+    def __call__(self) -> Gray:
+        """Read and filter it, or compute its mask without reading it."""
+        if self.mask is not None:
+            return Gray(cast("HostArray", self.mask()), None)
+        pixels, values = self._channels()
+        gray = self.source.filtered(pixels)
+        return Gray(np.ascontiguousarray(gray[self.inner]), values[self.inner])
+
+    def values(self) -> HostArray:
+        """Read only the intensities."""
+        return self._channels()[1][self.inner]
+
+    def _channels(self) -> tuple[HostArray, HostArray]:
+        """Return the channel to binarize, and all channels, whose axis is the last."""
+        picks, channel_axis = self.source.picks, self.source.channel_axis
+        raw = cast("HostArray", self.load())  # the base returns one array
+        raw = normalize_bools(raw.astype(raw.dtype.newbyteorder("="), copy=False))
+        dropped = [
+            0 if pick is not None and axis != channel_axis else slice(None)
+            for axis, pick in enumerate(picks)
+        ]
+        values = raw[tuple(dropped)]
+        if channel_axis is None:
+            return values, values
+        axis = sum(pick == slice(None) for pick in dropped[:channel_axis])
+        values = np.moveaxis(values, axis, -1)
+        return values[..., picks[channel_axis]], values

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.labeling.problem import make_problem
 from equilabel.segmentation.splitting import (
     MOST,
     boxes_of,
@@ -25,9 +24,8 @@ from equilabel.segmentation.splitting import (
     shape_properties,
 )
 
-from .channels import expand
+from .sources import expand
 from .tables import ROWS, Counted, counted_blocks, merged_counts
-from .tasks import Setup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,11 +36,9 @@ if TYPE_CHECKING:
     from equilabel.labeling.problem import Problem
     from equilabel.segmentation.splitting import Rule
 
-    from .blocks import Blocks
     from .checkpoints import Saved
-    from .engine import MapTasks, Progress
-    from .masks import Masks, StoredMask
-    from .sources import Readable
+    from .masks import Masks
+    from .sources import Readable, Stored
 
     Slices = tuple[slice, ...]
 
@@ -52,100 +48,68 @@ NAMED = 3  # components that are left whole and named in a warning
 CHOSEN = "chosen"  # a stage: components that may be several objects, and are small enough
 
 
-@dataclass(frozen=True)
-class Splitting:
-    """What objects are split by."""
-
-    rule: Rule
-    blocks: Blocks
-
-    @property
-    def counted(self) -> Counted:
-        """The counts by which components are chosen."""
-        rank = len(self.rule.distances)
-        return Counted(shape_properties(rank), (1.0,) * rank, self.blocks.stacked)
-
-    @property
-    def most(self) -> int:
-        """Elements of the largest box that is split."""
-        return min(MOST, max(LEAST, prod(self.blocks.sides)))
-
-    def split(
-        self,
-        masks: Masks,
-        problem: Callable[..., Problem],
-        source: Readable,
-        device: str,
-        map_tasks: MapTasks,
-        progress: Progress,
-    ) -> StoredMask:
-        """Store the number of the part of each pixel, 1 in components that stay whole."""
-        counted, saved = self.counted, masks.room("components")
-        setup = Setup(
-            blocks=self.blocks,
-            problem=problem,
-            device=device,
-            connectivity=self.rule.connectivity,
-            saved=saved,
-            depth=max(counted.halo, 1),
-            by_blocks=True,
-            counted=counted,
-        )
-        components = masks.labeled("components", setup, source)
-        blocks_of = counted_blocks(saved, self.blocks)
-        tasks = ((self, saved, one, some) for one, some in sorted(blocks_of.items()))
-        found = map_tasks(choose_components, tasks)
-        large = [box for some in progress.over("choose", 0, len(blocks_of), found) for box in some]
-        _warn_of(sorted(large), self.most)
-        parts = Parts(self, saved, components)
-        return masks.written("split", parts, np.dtype(np.uint32))
-
-
-def choose_components(
-    splitting: Splitting, saved: Saved, stretch: int, some: Sequence[int]
-) -> list[list[int]]:
-    """Store the boxes of the components of a stretch of labels that may be several objects.
-
-    Returns the boxes of those that are too large: first and last + 1 coordinates.
-    """
-    counts = merged_counts(splitting.counted, saved, splitting.blocks, stretch, some)
-    boxes = boxes_of(counts)[may_touch(counts, *splitting.rule[:2])]
-    axes = boxes.shape[1] // 2
-    sides = boxes[:, 1 + axes :] - boxes[:, 1 : 1 + axes]
-    fits = sides.prod(axis=1, dtype=np.float64) <= splitting.most
-    saved.save(CHOSEN, stretch, {"boxes": [boxes[fits]]})
-    return [box.tolist() for box in boxes[~fits, 1:]]
+def split_components(
+    rule: Rule, masks: Masks, problem: Callable[..., Problem], source: Readable, device: str
+) -> Stored:
+    """Store the number of the part of each pixel, 1 in components that stay whole."""
+    rank, saved = len(rule.distances), masks.saved.room("components")
+    counted = Counted(shape_properties(rank), (1.0,) * rank, masks.blocks)
+    how: Any = {"device": device, "connectivity": rule.connectivity, "by_blocks": True}
+    how |= {"depth": max(counted.halo, 1), "counted": counted}
+    components = masks.made("components", source, saved=saved, problem=problem, **how)
+    parts = Parts(rule, counted, saved, components)
+    blocks_of = counted_blocks(saved, masks.blocks)
+    tasks = ((parts, one, some) for one, some in sorted(blocks_of.items()))
+    found = masks.run.each("choose", choose_components, tasks, len(blocks_of))
+    _warn_of(sorted(box for some in found for box in some), parts.most)
+    return masks.made("split", parts, np.uint32)
 
 
 @dataclass(frozen=True)
 class Parts:
     """The parts of components, block by block."""
 
-    splitting: Splitting
+    rule: Rule
+    counted: Counted  # the counts by which components are chosen
     saved: Saved  # that of the components
-    components: StoredMask
+    components: Stored
+
+    @property
+    def most(self) -> int:
+        """Elements of the largest box that is split."""
+        return min(MOST, max(LEAST, prod(self.counted.blocks.sides)))
 
     def loader(self, part: Slices) -> Callable[[], HostArray]:
         """Return a loader of a block, which splits its components."""
         return partial(split_block, self, part)
 
-    def read(self, part: Slices) -> HostArray:
-        """Read the components of a part."""
-        return self.components.loader(part)()
+
+def choose_components(parts: Parts, stretch: int, some: Sequence[int]) -> list[list[int]]:
+    """Store the boxes of the components of a stretch of labels that may be several objects.
+
+    Returns the boxes of those that are too large: first and last + 1 coordinates.
+    """
+    counts = merged_counts(parts.counted, parts.saved, stretch, some)
+    boxes = boxes_of(counts)[may_touch(counts, *parts.rule[:2])]
+    axes = boxes.shape[1] // 2
+    sides = boxes[:, 1 + axes :] - boxes[:, 1 : 1 + axes]
+    fits = sides.prod(axis=1, dtype=np.float64) <= parts.most
+    parts.saved.save(CHOSEN, stretch, {"boxes": [boxes[fits]]})
+    return [box.tolist() for box in boxes[~fits, 1:]]
 
 
 def split_block(parts: Parts, part: Slices) -> HostArray:
     """Return the number of the part of each pixel of a block, 0 in the background."""
-    splitting = parts.splitting
-    margin = [int(axis >= splitting.blocks.stacked) for axis in range(len(part))]
-    inside = parts.read(part)
-    numbers = (inside > 0).astype(np.uint32)
+    blocks = parts.counted.blocks
+    margin = [int(axis >= blocks.stacked) for axis in range(len(part))]
+    read = parts.components.output.read
+    numbers = (read(part) > 0).astype(np.uint32)
     boxes = _boxes_in(parts, part)
     axes = len(part)
     first, last = boxes[:, 1 : 1 + axes] - margin, boxes[:, 1 + axes :] + margin
     reach = [(one.stop - one.start) // NEAR + 1 for one in part]
-    near, _ = expand(part, reach, splitting.blocks.shape)
-    low, high = np.maximum(first, 0), np.minimum(last, splitting.blocks.shape)
+    near, _ = expand(part, reach, blocks.shape)
+    low, high = np.maximum(first, 0), np.minimum(last, blocks.shape)
     close = (low >= [one.start for one in near]).all(axis=1)
     close &= (high <= [one.stop for one in near]).all(axis=1)
     regions = (
@@ -154,18 +118,18 @@ def split_block(parts: Parts, part: Slices) -> HostArray:
     regions += [(low[k], high[k], boxes[k : k + 1]) for k in np.flatnonzero(~close)]
     for begin, end, some in regions:
         region = tuple(map(slice, begin.tolist(), end.tolist()))
-        labels = np.ascontiguousarray(parts.read(region))
+        labels = np.ascontiguousarray(read(region))
         moved = some.copy()
         moved[:, 1 : 1 + axes] -= begin
         moved[:, 1 + axes :] -= begin
-        found, _ = find_parts(labels, moved, splitting.rule)
+        found, _ = find_parts(labels, moved, parts.rule)
         _keep(numbers, found, part, region)
     return numbers
 
 
 def _boxes_in(parts: Parts, part: Slices) -> NDArray[np.int64]:
     """Return the boxes of components to split that reach a block, (N, 1 + 2 axes)."""
-    blocks = parts.splitting.blocks
+    blocks = parts.counted.blocks
     place = [one.start // side for one, side in zip(part, blocks.sides, strict=True)]
     known = np.unique(parts.saved.numbers(int(np.ravel_multi_index(place, blocks.counts))))
     known = known[known > 0].astype(np.int64)
@@ -187,11 +151,6 @@ def _keep(numbers: HostArray, found: HostArray, part: Slices, region: Slices) ->
         for of in (part, region)
     )
     np.copyto(numbers[here], found[there], where=found[there] > 0, casting="unsafe")
-
-
-def problem_of_parts(pixels: Any, **how: Any) -> Problem:
-    """Return the problem of labeling parts of equal numbers; `how` is as for `problem_of`."""
-    return make_problem(pixels, 0, **how)
 
 
 def _warn_of(boxes: list[list[int]], most: int) -> None:

@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 
     from .blocks import Blocks
     from .checkpoints import Saved
-    from .engine import MapTasks, Progress
+    from .engine import Run
 
     CountsOfBlock = dict[int, list[HostArray]]  # by the part of the table
 
 
-OPTIONAL = ("squares", "deviations")
 ROWS = 2**20  # labels in a part of the table
 
 
@@ -42,13 +41,13 @@ class Counted:
 
     names: tuple[str, ...]  # of properties whose counts add up
     spacing: tuple[float, ...]
-    stacked: bool
+    blocks: Blocks
 
     @property
     def plan(self) -> Plan:
         """What to count for these properties."""
-        axes, even = len(self.spacing) + self.stacked, len(set(self.spacing)) < 2
-        return make_plan(self.names, (), axes, self.stacked, even, first=True)
+        axes, even = len(self.spacing) + self.blocks.stacked, len(set(self.spacing)) < 2
+        return make_plan(self.names, (), axes, self.blocks.stacked, even, first=True)
 
     @property
     def halo(self) -> int:
@@ -56,30 +55,20 @@ class Counted:
         layout = self.plan.layout
         return 0 if layout.compared == "none" else 1 + (layout.outline != "none")
 
-    @property
-    def intensity(self) -> bool:
-        """Whether intensities are measured."""
-        return bool(self.plan.intensity)
-
     def count(
-        self,
-        saved: Saved,
-        blocks: Blocks,
-        block: int,
-        labels: HostArray,
-        values: HostArray | None,
+        self, saved: Saved, block: int, labels: HostArray, values: HostArray | None
     ) -> CountsOfBlock:
         """Count a block; return its counts as arrays to be stored, for each part of the table.
 
         `labels` are those of the block alone, before merging.
         """
-        axes = labels.ndim
+        blocks, axes = self.blocks, labels.ndim
         numbers = saved.numbers(block)
-        halos = [self.halo * (axis >= self.stacked) for axis in range(axes)]
+        halos = [self.halo * (axis >= self.blocks.stacked) for axis in range(axes)]
         spans = list(zip(halos, blocks.slices(block), blocks.shape, strict=True))
         low = [min(halo, part.start) for halo, part, _ in spans]
         high = [min(halo, length - part.stop) for halo, part, length in spans]
-        around = self._surroundings(saved, blocks, block, low) if any(halos) else []
+        around = self._surroundings(saved, block, low) if any(halos) else []
         known = [np.unique(final) for _, final, _ in around]
         all_known = np.unique(np.concatenate([numbers, *known]))
         all_known = all_known[all_known > 0].astype(np.int64)
@@ -93,7 +82,7 @@ class Counted:
         for part, final, local in around:
             piece[part] = _compact(final, all_known)[local]
         gray = None
-        if values is not None and self.intensity:
+        if values is not None and self.plan.intensity:
             gray = values  # may be memory of the store or of the caller: read only
             if around:
                 gray = np.zeros((*sides, *values.shape[axes:]), values.dtype)
@@ -106,21 +95,14 @@ class Counted:
             origin=[a - b for a, b in zip(blocks.origin(block), low, strict=True)],
             shape=blocks.shape,
             spacing=self.spacing,
-            stacked=self.stacked,
+            stacked=self.blocks.stacked,
         )
         counts = replace(counts, labels=all_known[counts.labels - 1])
         cuts = (counts.labels - 1) // ROWS
         stretches = {*np.unique(cuts).tolist(), *(() if block else (0,))}
         return {one: pack(counts.take(np.flatnonzero(cuts == one))) for one in stretches}
 
-    def make_tables(
-        self,
-        saved: Saved,
-        blocks: Blocks,
-        folder: Any,
-        map_tasks: MapTasks,
-        progress: Progress,
-    ) -> pd.DataFrame | None:
+    def make_tables(self, saved: Saved, folder: Any, run: Run) -> pd.DataFrame | None:
         """Make the table of all objects from the counts of blocks.
 
         A table of more than `ROWS` rows is written to `folder` in parts of so many labels, if
@@ -128,16 +110,15 @@ class Counted:
         """
         import pandas as pd
 
-        blocks_of = counted_blocks(saved, blocks)
+        blocks_of = counted_blocks(saved, self.blocks)
         stretches = sorted(blocks_of)
         if len(stretches) == 1:
             folder = None
         if folder is not None:
             remove_tree(folder)
             make_folder(folder)
-        tasks = ((self, saved, blocks, one, blocks_of[one], folder) for one in stretches)
-        done = progress.over("table", 0, len(stretches), map_tasks(make_part, tasks))
-        found: dict[int, Any] = dict(done)
+        tasks = ((self, saved, one, blocks_of[one], folder) for one in stretches)
+        found: dict[int, Any] = dict(run.each("table", make_part, tasks, len(stretches)))
         if folder is not None:
             return None
         tables = [found[one] for one in stretches]
@@ -146,27 +127,21 @@ class Counted:
         )
 
     def _surroundings(
-        self, saved: Saved, blocks: Blocks, block: int, low: list[int]
+        self, saved: Saved, block: int, low: list[int]
     ) -> list[tuple[tuple[slice, ...], HostArray, HostArray]]:
         """List the parts of the halo of a block: their slices, final labels and local labels.
 
         Slices are positions in the block with its halo, which has `low` layers before the block.
         Final labels, (N + 1,), are those of local labels 0 to N of the neighboring block.
         """
+        blocks, halo, found = self.blocks, self.halo, []
         shape = [part.stop - part.start for part in blocks.slices(block)]
-        halo, faces_of = self.halo, saved.faces
-        found = []
         for step in blocks.steps_around():
             other = blocks.neighbor(block, step)
             if other is None:
                 continue
-            faces, place = faces_of(other), []
-            axis = next(one for one, move in enumerate(step) if move)
-            local = faces.lows[axis] if step[axis] > 0 else faces.highs[axis]
+            local, place = saved.faces(other).toward([-move for move in step], halo), []
             for one, move in enumerate(step):
-                if move:
-                    near = slice(0, halo) if move > 0 else slice(-halo, None)
-                    local = local[(*(slice(None),) * one, near)]
                 start = low[one] + shape[one] if move > 0 else low[one] * (not move)
                 place.append(slice(start, start + local.shape[one]))
             final = np.zeros(1, np.int64)
@@ -191,25 +166,18 @@ def counted_blocks(saved: Saved, blocks: Blocks) -> dict[int, list[int]]:
     return found
 
 
-def merged_counts(
-    counted: Counted, saved: Saved, blocks: Blocks, stretch: int, some: Sequence[int]
-) -> Counts:
+def merged_counts(counted: Counted, saved: Saved, stretch: int, some: Sequence[int]) -> Counts:
     """Return the counts of a stretch of labels, which are in some blocks."""
     layout = counted.plan.layout
     arrays = (saved.load("write", saved.group(one), f"{one} {stretch}") for one in some)
-    return merge_counts([unpack(each, layout, blocks.shape) for each in arrays])
+    return merge_counts([unpack(each, layout, counted.blocks.shape) for each in arrays])
 
 
 def make_part(
-    counted: Counted,
-    saved: Saved,
-    blocks: Blocks,
-    stretch: int,
-    some: Sequence[int],
-    folder: Any,
+    counted: Counted, saved: Saved, stretch: int, some: Sequence[int], folder: Any
 ) -> tuple[int, dict[str, HostArray] | None]:
     """Make a part of the table from the counts of some blocks; write it if there is a folder."""
-    counts = merged_counts(counted, saved, blocks, stretch, some)
+    counts = merged_counts(counted, saved, stretch, some)
     found = compute_columns(counts, counted.plan.columns, counted.spacing, "-")
     table = make_table(found, counted.names)
     if folder is None:
@@ -225,36 +193,21 @@ def _compact(final: HostArray, known: NDArray[np.int64]) -> NDArray[np.int32]:
 
 
 def pack(counts: Counts) -> list[HostArray]:
-    """Return counts as a list of arrays; missing ones are empty."""
-    none = np.empty(0)
-    values = counts.values
-    single = np.array([counts.single, values is not None, counts.high is not None])
-    arrays = [single, counts.labels, counts.table, none if counts.high is None else counts.high]
-    if values is not None:
-        arrays += [values.sums, values.lows, values.highs]
-        more = [getattr(values, name) for name in OPTIONAL]
-        arrays += [none if one is None else one for one in more]
-        arrays.append(np.array([one is not None for one in more]))
-    return arrays
+    """Return counts as a list of arrays, without those that are missing."""
+    values = counts.values or (None,) * len(Values._fields)
+    fields = [counts.labels, counts.table, counts.high, *values]
+    there = np.array([counts.single, *(one is not None for one in fields)])
+    return [there, *(one for one in fields if one is not None)]
 
 
 def unpack(arrays: Sequence[HostArray], layout: Any, shape: tuple[int, ...]) -> Counts:
     """Return the counts that `pack` converted to arrays."""
-    (single, valued, wide), labels, table, high, *rest = arrays
-    values = None
-    if valued:
-        sums, lows, highs, *more, there = rest
-        known = [one if has else None for one, has in zip(more, there, strict=True)]
-        values = Values(sums, lows, highs, *known)
-    return Counts(
-        labels,
-        np.asfortranarray(table),
-        layout,
-        shape,
-        bool(single),
-        values,
-        high if wide else None,
-    )
+    (single, *there), *some = arrays
+    known = iter(some)
+    each: Any = (next(known) if has else None for has in there)
+    labels, table, high, *values = each
+    kept = Values(*values) if there[3] else None
+    return Counts(labels, np.asfortranarray(table), layout, shape, bool(single), kept, high)
 
 
 class Selection(NamedTuple):

@@ -36,12 +36,10 @@ if TYPE_CHECKING:
     from equilabel.labeling.problem import Problem
 
     from .blocks import Blocks
-    from .channels import GrayPart
     from .checkpoints import Saved
-    from .engine import MapTasks, Progress
-    from .ome_labels import Pyramid
+    from .engine import Run
     from .outputs import HeldLabels, Kept, Output
-    from .sources import Gray, Load, Readable
+    from .sources import Gray, GrayPart, Load, Readable
     from .tables import Counted, CountsOfBlock
 
 
@@ -50,10 +48,11 @@ class Setup:
     """What the tasks of all blocks of an image share: their first argument."""
 
     blocks: Blocks
-    problem: Callable[[Array], Problem]  # makes the problem for `solve` from pixels
-    device: str  # as for `label`
-    connectivity: int
     saved: Saved
+    problem: Callable[[Array], Problem] | None = None
+    """Makes the problem for `solve` from pixels; None: these are written as they are."""
+    device: str = "cpu"  # as for `label`
+    connectivity: int = 1
     by_blocks: bool = False  # labels are numbered block by block, not in raster order
     turned: bool = False  # numbered column by column, as scikit-image numbers shape (M, N, 1)
     depth: int = 1  # layers of labels that are stored at the ends of blocks
@@ -66,7 +65,6 @@ class Setup:
     """Returns which pixels are counted for selecting components, instead of all."""
     painted: Callable[[HostArray, HostArray], HostArray] | None = None
     """Returns what is written, from the pixels and the final labels of a block."""
-    pyramid: Pyramid | None = None  # lower resolutions that are written with the labels
     attributes: Mapping[str, Any] = field(default_factory=dict)  # stored with the labels, as JSON
 
 
@@ -88,6 +86,8 @@ def label_group(
 
 def label_block(setup: Setup, block: int, load: Load) -> tuple[Part, Faces]:
     """Label a block alone."""
+    from equilabel.devices.cpu.renumbering import place_in_image
+
     pixels, _ = _parted(load())
     origin = np.array(setup.blocks.origin(block), np.int64)
     values = np.empty(0, pixels.dtype)
@@ -95,25 +95,29 @@ def label_block(setup: Setup, block: int, load: Load) -> tuple[Part, Faces]:
     staged = stage_block(pixels, setup.device)
     with own_gpu(setup.device):
         problem = _problem(setup, staged)
-        labels, firsts, flat, sizes = _components(setup, problem, pixels, origin)
+        labels, flat, sizes = _components(setup, problem, pixels, origin)
         if problem.foreground.values:
             at = send_block(flat) if is_on_cuda(problem.image) else flat
             values = fetch_block(problem.image.reshape(-1)[at]).copy()
-        stays = setup.held is not None and setup.held.keep(block, labels, len(firsts))
-        ends = cut_faces(labels, setup.blocks, block, setup.depth, len(firsts))
+        stays = setup.held is not None and setup.held.keep(block, labels, len(flat))
+        ends = cut_faces(labels, setup.blocks, block, setup.depth, len(flat))
         if setup.kept is not None and not stays:
             here = labels if isinstance(labels, LabeledRuns) else fetch_block(labels)
             setup.kept.keep(block, setup.blocks.slices(block), here)
     faces, none = Faces(*ends, values), np.empty(0, np.int64)
     if not setup.by_blocks:
-        return Part(known, len(firsts), none, none, firsts, sizes), faces
+        shape, firsts = setup.blocks.shape, np.empty(len(flat), np.int64)
+        sides = np.array(problem.image.shape, np.int64)
+        place_in_image(flat, sides, origin, grid.strides(shape), firsts)
+        firsts = _swapped(firsts, shape) if setup.turned else firsts
+        return Part(known, len(flat), none, none, firsts, sizes), faces
     merged, dropped = faces.touched(), none
     if setup.select is not None:
         kept = setup.select(*split_sizes(sizes))
         kept[merged - 1] = True
         dropped = np.flatnonzero(~kept) + 1
         sizes = sizes[merged - 1]
-    return Part(known, len(firsts), merged, dropped, none, sizes), faces
+    return Part(known, len(flat), merged, dropped, none, sizes), faces
 
 
 def _parted(read: HostArray | Gray) -> tuple[HostArray, HostArray | None]:
@@ -123,43 +127,49 @@ def _parted(read: HostArray | Gray) -> tuple[HostArray, HostArray | None]:
 
 def _problem(setup: Setup, staged: Any) -> Problem:
     """Return the problem for `solve`, on the GPU of this worker if the setup is for GPUs."""
-    return setup.problem(send_block(staged) if setup.device.startswith("cuda") else staged)
+    make = cast("Callable[[Array], Problem]", setup.problem)
+    return make(send_block(staged) if setup.device.startswith("cuda") else staged)
 
 
 def _components(
     setup: Setup, problem: Problem, pixels: HostArray, origin: NDArray[np.int64]
-) -> tuple[HostArray | LabeledRuns, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Label a block alone; return labels, first elements in the image and in the block, and sizes.
+) -> tuple[HostArray | LabeledRuns, NDArray[np.int64], NDArray[np.int64]]:
+    """Label a block alone; return labels, the first element of each in the block, and sizes.
 
     Labels are `LabeledRuns` if these are kept. First elements are (N,); sizes are those of `Part`.
     """
-    shape, axes = problem.image.shape, problem.image.ndim
     none = np.empty((0, 0), np.int64)
     painted = setup.kept is None or setup.marked is not None
     if setup.turned:
         labels = fetch(solve(problem).labels)
-        return labels, *_turned_firsts(setup, labels, origin), none
+        turned = labels.swapaxes(-3, -2)
+        known, firsts = np.unique(turned, return_index=True)
+        return labels, _swapped(firsts[known > 0], turned.shape), none
     if not (setup.select or problem.numbered_by_columns):
         labels, count, *_, runs = solve(problem, counted=True, painted=painted)
-        if runs is not None:
-            kept = LabeledRuns.of(runs, shape, count)
-            flat = kept.firsts()
-            return kept, _in_image(flat, shape, origin, setup.blocks.shape), flat, none
-        flat = _list_firsts(labels, count)
-        return labels, _in_image(flat, shape, origin, setup.blocks.shape), flat, none
-    stacked = setup.blocks.stacked
+        if runs is None:
+            return labels, _list_firsts(labels, count), none
+        kept = LabeledRuns.of(runs, problem.image.shape, count)
+        return kept, kept.firsts(), none
+    axes, stacked = problem.image.ndim, setup.blocks.stacked
     plan = make_plan(("num_pixels",), (), axes, stacked, True, first=True)
     found = solve(problem, Request(plan, None, (1.0,) * (axes - stacked)), counted=True)
     labels, counts = found.labels, found.counts
-    firsts = _in_image(counts.first_pixels, shape, origin, setup.blocks.shape)
     if setup.select is None:
-        return labels, firsts, counts.first_pixels, none
+        return labels, counts.first_pixels, none
     numbers = counts.pixels
     if setup.marked is not None:
         inside = labels[np.asarray(setup.marked(pixels), like=labels)]
         numbers = fetch(np.bincount(inside, minlength=len(numbers) + 1))[1:]
     spans = (numbers[:, None], counts.begins + origin, counts.ends + origin)
-    return labels, firsts, counts.first_pixels, np.concatenate(spans, axis=1)
+    return labels, counts.first_pixels, np.concatenate(spans, axis=1)
+
+
+def _swapped(flat: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Convert flat indices in an image to those in the image whose columns are rows."""
+    places, sides = list(np.unravel_index(flat, shape)), list(shape)
+    places[-3:-1], sides[-3:-1] = places[-2:-4:-1], sides[-2:-4:-1]
+    return np.ravel_multi_index(tuple(places), sides)
 
 
 def _list_firsts(labels: Array, count: int) -> NDArray[np.int64]:
@@ -174,36 +184,6 @@ def _list_firsts(labels: Array, count: int) -> NDArray[np.int64]:
     flat = np.empty(count, np.int64)
     list_firsts(labels.reshape(-1), flat)
     return flat
-
-
-def _in_image(
-    flat: NDArray[np.int64],
-    sides: tuple[int, ...],
-    origin: NDArray[np.int64],
-    shape: tuple[int, ...],
-) -> NDArray[np.int64]:
-    """Convert flat indices in a block to flat indices in the whole image."""
-    from equilabel.devices.cpu.renumbering import place_in_image
-
-    found = np.empty(len(flat), np.int64)
-    place_in_image(flat, np.array(sides, np.int64), origin, grid.strides(shape), found)
-    return found
-
-
-def _turned_firsts(
-    setup: Setup, labels: HostArray, origin: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return first elements as `_components`, counted column by column."""
-    shape = setup.blocks.shape
-    turned = labels.swapaxes(-3, -2)
-    found, first = np.unique(turned, return_index=True)
-    places = np.stack(np.unravel_index(first[found > 0], turned.shape), axis=1)
-    places[:, [-3, -2]] = places[:, [-2, -3]]
-    flat = places @ grid.strides(labels.shape)
-    places += origin
-    places[:, [-3, -2]] = places[:, [-2, -3]]
-    sides = (*shape[:-3], shape[-2], shape[-3], shape[-1])
-    return places @ grid.strides(sides), flat
 
 
 def compare_group(setup: Setup, group: range) -> list[tuple[int, int, NDArray[np.int64]]]:
@@ -232,10 +212,7 @@ def write_group(
         records[f"{block}"] = [labels]
         for stretch, arrays in counts.items():
             records[f"{block} {stretch}"] = arrays
-    parts = [setup.blocks.slices(block) for block, _ in loads]
-    output.flush(parts)
-    if setup.pyramid is not None:
-        setup.pyramid.flush(parts)
+    output.flush([setup.blocks.slices(block) for block, _ in loads])
     setup.saved.save("write", group, records)
     return [block for block, _ in loads]
 
@@ -244,6 +221,8 @@ def write_block(
     setup: Setup, block: int, load: Load, output: Output
 ) -> tuple[HostArray, CountsOfBlock]:
     """Write the final labels of a block; return their checksum, and what was counted."""
+    if setup.problem is None:
+        return _written(setup, block, output, _parted(load())[0]), {}
     part = setup.blocks.slices(block)
     numbers = setup.saved.numbers(block)
     numbers = np.append(numbers.dtype.type(0), numbers)
@@ -281,11 +260,8 @@ def _written(setup: Setup, block: int, output: Output, final: HostArray) -> Host
     if final is not None:
         if final.dtype != output.dtype:
             final = final.view(output.dtype)  # an unsigned type of the same size
-        part = setup.blocks.slices(block)
-        output.write(part, final)
-        if setup.pyramid is not None:
-            setup.pyramid.write(part, final)
-    return np.array([checksum(final) if setup.saved.lasting else 0])
+        output.write(setup.blocks.slices(block), final)
+    return np.array([checksum(final) if setup.saved.folder is not None else 0])
 
 
 def _count(
@@ -294,12 +270,12 @@ def _count(
     """Count a block if something is measured; intensities are read if they were not."""
     if setup.counted is None:
         return {}
-    if values is None and setup.counted.intensity:
+    if values is None and setup.counted.plan.intensity:
         values = cast("GrayPart", load).values()
     labels = fetch(labels)
     if labels.itemsize < 4:
         labels = labels.astype(np.int32)
-    return setup.counted.count(setup.saved, setup.blocks, block, labels, values)
+    return setup.counted.count(setup.saved, block, labels, values)
 
 
 def _renumbered(
@@ -325,23 +301,6 @@ def _renumbered(
     return final
 
 
-def write_masks_of_group(
-    saved: Saved,
-    blocks: Blocks,
-    group: int,
-    loads: Sequence[tuple[int, Callable[[], HostArray]]],
-    output: Output,
-) -> list[int]:
-    """Compute the masks of the blocks of a group, and write them."""
-    records = {}
-    for block, load in loads:
-        mask = load()
-        output.write(blocks.slices(block), mask)
-        records[f"{block}"] = [np.array([checksum(mask)])]
-    saved.save("write", group, records)
-    return [block for block, _ in loads]
-
-
 def check_group(saved: Saved, blocks: Blocks, group: range, output: Output) -> range:
     """Return the blocks of a group if their labels exist as they were written; otherwise none."""
     number = saved.group(group.start)
@@ -364,10 +323,10 @@ TOGETHER = 32  # most blocks that are compared in one task
 TASKS = 12  # of comparing, if there are enough blocks: more would wait for Python's lock
 
 
-def number_blocks(setup: Setup, source: Readable, map_tasks: MapTasks, progress: Progress) -> int:
+def number_blocks(setup: Setup, source: Readable, run: Run) -> int:
     """Label all blocks that are not labeled yet, and number the components of the whole image.
 
-    Returns the number of labels. `map_tasks` is that of a started `Engine`.
+    Returns the number of labels.
     """
     blocks, saved = setup.blocks, setup.saved
     groups = saved.groups(blocks.number)
@@ -381,12 +340,12 @@ def number_blocks(setup: Setup, source: Readable, map_tasks: MapTasks, progress:
             rest.append(group)
     tasks = ((setup, *some) for some in _loads(saved, blocks, rest, source))
     done = blocks.number - sum(map(len, rest))
-    results = chain.from_iterable(map_tasks(label_group, tasks))
-    for block, count in progress.over("label", done, blocks.number, results):
+    results = run.each("label", label_group, tasks, blocks.number, done, lists=True)
+    for block, count in results:
         counts[block] = count
     offsets = np.zeros(blocks.number + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
-    pairs = _compare(setup, groups, map_tasks, progress)
+    pairs = _compare(setup, groups, run)
     device = "cpu" if setup.held is None else setup.device
     numbers, count = number_components(
         saved, offsets, pairs, setup.select, device, by_blocks=setup.by_blocks
@@ -405,7 +364,7 @@ def _loads(
 
 
 def _compare(
-    setup: Setup, groups: Sequence[range], map_tasks: MapTasks, progress: Progress
+    setup: Setup, groups: Sequence[range], run: Run
 ) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
     """Yield the pairs of components of all blocks that touch, in any order."""
     if setup.blocks.number == 1 and not any(setup.blocks.periodic):
@@ -415,8 +374,8 @@ def _compare(
         range(part[0].start, part[-1].stop)
         for part in (groups[first : first + some] for first in range(0, len(groups), some))
     ]
-    results = map_tasks(compare_group, ((setup, span) for span in spans))
-    for found in progress.over("merge", 0, len(spans), results):
+    tasks = ((setup, span) for span in spans)
+    for found in run.each("merge", compare_group, tasks, len(spans)):
         yield from found
 
 
@@ -424,43 +383,20 @@ def write_blocks(
     setup: Setup,
     source: Readable,
     output: Output,
-    map_tasks: MapTasks,
-    progress: Progress,
+    run: Run,
     *,
-    fresh: bool,
+    fresh: bool = False,
+    stage: str = "write",
 ) -> None:
     """Write the final labels of all blocks that are not written yet; if `fresh`, of all blocks."""
     blocks, saved = setup.blocks, setup.saved
     groups = saved.groups(blocks.number)
-    rest = groups if fresh else _unwritten(saved, blocks, output, map_tasks)
-    tasks = ((setup, *some, output) for some in _loads(saved, blocks, rest, source))
-    done = blocks.number - sum(map(len, rest))
-    results = chain.from_iterable(map_tasks(write_group, tasks))
-    for _ in progress.over("write", done, blocks.number, results):
+    if not fresh:
+        checks = ((saved, blocks, group, output) for group in groups)
+        intact = set(chain.from_iterable(run.map_tasks(check_group, checks)))
+        groups = [group for group in groups if group.start not in intact]
+    tasks = ((setup, *some, output) for some in _loads(saved, blocks, groups, source))
+    done = blocks.number - sum(map(len, groups))
+    for _ in run.each(stage, write_group, tasks, blocks.number, done, lists=True):
         pass
     saved.forget()
-
-
-def write_masks(
-    saved: Saved,
-    blocks: Blocks,
-    source: Readable,
-    output: Output,
-    map_tasks: MapTasks,
-    progress: Progress,
-) -> None:
-    """Compute and write the masks of all blocks that are not written yet."""
-    rest = _unwritten(saved, blocks, output, map_tasks)
-    tasks = ((saved, blocks, *some, output) for some in _loads(saved, blocks, rest, source))
-    done = blocks.number - sum(map(len, rest))
-    results = chain.from_iterable(map_tasks(write_masks_of_group, tasks))
-    for _ in progress.over("write", done, blocks.number, results):
-        pass
-
-
-def _unwritten(saved: Saved, blocks: Blocks, output: Output, map_tasks: MapTasks) -> list[range]:
-    """List the groups of blocks that are not written, or have changed since."""
-    groups = saved.groups(blocks.number)
-    intact = map_tasks(check_group, ((saved, blocks, group, output) for group in groups))
-    whole = set(chain.from_iterable(intact))
-    return [group for group in groups if group.start not in whole]

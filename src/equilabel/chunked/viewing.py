@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.devices import threads
 from equilabel.storage.ome_zarr import find_image
 
-from .blocks import Blocks, large_sides, sides_within
-from .channels import GraySource, pick_axes
+from .blocks import LARGE, Blocks, large_sides
 from .checkpoints import OtherRunError
+from .checks import pick_axes
 from .results import open_labels
-from .sources import open_source
+from .sources import GraySource, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from equilabel.array_types import HostArray
+
+
+__all__ = ["LazyImage", "OtherRunError", "as_dask", "blocks_within", "open_labels", "open_levels"]
 
 
 class LazyImage:
@@ -39,7 +43,7 @@ class LazyImage:
         picked = pick_axes(path, base, stacked, channel_axis, channel, None, None)
         widths = (0.0,) * sum(pick is None for pick in picked.picks)
         self._source = GraySource(base, picked.picks, picked.channel_axis, widths)
-        self.shape = self._source.shape
+        self.shape, self.chunksize = self._source.shape, self._source.stored
         self.ndim, self.size = len(self.shape), prod(self.shape)
 
     def __getitem__(self, wanted: tuple[int | slice, ...]) -> HostArray:
@@ -55,21 +59,9 @@ class LazyImage:
             values = values[..., self._source.picks[axis]]
         return values[tuple(slice(None) if isinstance(one, slice) else 0 for one in padded)]
 
-    def sides_within(self, elements: int) -> tuple[tuple[int, ...], int]:
-        """Return the sides of blocks, and how many to label at once.
-
-        All blocks that are labeled at once have up to `elements` elements, or one has a single
-        chunk.
-        """
-        return sides_within(self.shape, self._source.stored or self.shape, elements)
-
     def parts(self, sides: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
         """Yield the part of each block."""
         return Blocks(self.shape, sides).parts()
-
-    def labels_at(self, stored: Path) -> Any:
-        """Open labels of this image written by `segment_chunked`; indexing reads them."""
-        return open_labels(stored)
 
     def flatten(
         self, stored: Path, flat: Path, dtype: npt.DTypeLike, sides: tuple[int, ...]
@@ -78,7 +70,7 @@ class LazyImage:
 
         `dtype` must hold all labels; `sides` are those of the parts that are copied at once.
         """
-        array = self.labels_at(stored)
+        array = open_labels(stored)
         with flat.open("xb") as file:
             if sys.platform == "linux":  # a full disk kills a process that writes to a mapped file
                 os.posix_fallocate(file.fileno(), 0, self.size * np.dtype(dtype).itemsize)
@@ -86,9 +78,6 @@ class LazyImage:
         for part in self.parts(sides):
             labels[part] = array[part]
         return labels
-
-
-__all__ = ["OtherRunError", "as_dask", "blocks_within", "open_levels"]
 
 
 def as_dask(image: Any, room: int) -> Any:
@@ -110,13 +99,16 @@ def as_dask(image: Any, room: int) -> Any:
     return dask.array.from_array(image, chunks=sides)
 
 
-def blocks_within(image: Any, elements: int, most: int) -> tuple[tuple[int, ...], int]:
-    """Return the sides of blocks of whole chunks of a Dask array, and how many to process at once.
+def blocks_within(image: Any, elements: int, most: int = LARGE) -> tuple[tuple[int, ...], int]:
+    """Return the sides of blocks of whole chunks of an image, and how many to process at once.
 
     Blocks processed at once have up to `elements` elements in total, and each up to `most`, unless
     a single chunk has more.
     """
-    return sides_within(image.shape, tuple(max(one) for one in image.chunks), elements, most)
+    workers = threads.available()
+    most = min(most, max(1, elements // workers))
+    sides = large_sides(image.shape, image.chunksize, most)
+    return sides, max(1, min(workers, elements // prod(sides)))
 
 
 def open_levels(labels: Path) -> list[Any]:

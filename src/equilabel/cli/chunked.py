@@ -160,6 +160,7 @@ def label_in_blocks(
     flat file in raster order, which the system caches as far as memory allows. Both are removed.
     """
     from equilabel import segment_chunked
+    from equilabel.chunked.viewing import open_labels
 
     axes = find_axes(path, options)
     image = _open(path, axes)
@@ -177,7 +178,7 @@ def label_in_blocks(
         workers=workers,
     )
     if options.labels_format == OME_ZARR:
-        labels = image.labels_at(stored)
+        labels = open_labels(stored)
     else:
         dtype = next((one for one in TYPES if result.num <= np.iinfo(one).max), np.int64)
         labels = image.flatten(stored, work / "labels", dtype, sides)
@@ -209,9 +210,11 @@ def choose_blocks(
     image: LazyImage, header: Header, options: Options
 ) -> tuple[tuple[int, ...], int, int]:
     """Return sides of blocks that fit in --memory-limit, how many fit at once, and their bytes."""
+    from equilabel.chunked.viewing import blocks_within
+
     allowed = free() if options.memory_limit is None else options.memory_limit
     base, each = of_block(header, options)
-    sides, workers = image.sides_within(max(0, allowed - base) // each)
+    sides, workers = blocks_within(image, max(0, allowed - base) // each)
     need = max(base + workers * each * prod(sides), drawing(header, options))
     if need > allowed:
         message = (
