@@ -13,6 +13,8 @@ from .labeling import label_graph as label_graph
 from .labeling import measure_components as measure_components
 from .measuring import PROPERTIES as PROPERTIES
 from .measuring import regionprops_table as regionprops_table
+from .measuring.neighbors import contacts as contacts
+from .measuring.neighbors import neighbors as neighbors
 from .papers.table import METHODS as METHODS
 from .segmentation import segment as segment
 from .segmentation.binarization import binarize as binarize
@@ -25,8 +27,6 @@ from .segmentation.polygons import Polygon as Polygon
 from .segmentation.polygons import outlines as outlines
 from .segmentation.polygons import write_outlines as write_outlines
 from .segmentation.relations import Relation as Relation
-from .segmentation.relations import contacts as contacts
-from .segmentation.relations import neighbors as neighbors
 from .segmentation.relations import relate as relate
 from .segmentation.result import Segmentation as Segmentation
 from .segmentation.seeds import grow as grow

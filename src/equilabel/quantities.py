@@ -233,13 +233,19 @@ def _per_pixel(
     if quantity.unit == PIXEL:
         return Fraction(1)
     example = "2px" if quantity.power == 1 else "30px"
-    home = None if spacing is None else known_unit("unit", unit)
-    if spacing is None or home is None:
-        known = "" if spacing is None else " in a known unit"
+    if spacing is None:
         message = (
-            f"{name} must be in pixels for an image without a pixel size{known}; got "
-            f"{shown(written)}. Pass pixels, such as {example!r}, or the pixel size, such as "
-            "spacing=0.1 with unit='µm'."
+            f"{name} must be in pixels for an image without a pixel size; got {shown(written)}. "
+            f"Pass pixels, such as {example!r}, or the pixel size, such as spacing=0.1 with "
+            "unit='µm'."
+        )
+        raise ValueError(message)
+    home = known_unit("unit", unit)
+    if home is None:
+        message = (
+            f"{name} must be in pixels where the unit of the pixel size is not known; got "
+            f"{shown(written)}. Pass pixels, such as {example!r}, or name the unit, such as "
+            "unit='µm'."
         )
         raise ValueError(message)
     scale = Fraction(1)

@@ -20,7 +20,7 @@ from equilabel import PROPERTIES, label
 from equilabel.measuring import make_request, request
 from equilabel.measuring.counting import count_labels
 from equilabel.measuring.counts import Formula, Layout
-from equilabel.measuring.measurement import ON_HOST, SHAPE, Property
+from equilabel.measuring.measurement import ON_HOST, PERCENTS, SHAPE, Property
 from equilabel.measuring.properties import MOMENTS, Plan
 from equilabel.samples import blobs, nuclei_mask, percolation
 
@@ -173,6 +173,7 @@ def test_numbers_of_formulas_are_those_of_the_source():
 WITHOUT_STEP = {
     *("area_filled", "area_convex", "feret_diameter_max", "feret_diameter_min", "feret_angle_min"),
     *("solidity", "intensity_median", "aspect_ratio", "roundness"),
+    *(f"intensity_p{percent:02}" for percent in PERCENTS),
     *("centroid_weighted", "centroid_weighted_local"),
     *(f"moments{kind}" for kind in ("", "_central", "_normalized", "_hu")),
     *(f"moments_weighted{kind}" for kind in ("", "_central", "_normalized", "_hu")),

@@ -1,10 +1,12 @@
-"""Filled areas and medians: scikit-image's, to the last bit."""
+"""Filled areas and medians, scikit-image's to the last bit; and percentiles, as NumPy's."""
+
+import re
 
 import numpy as np
 import pytest
 from skimage import measure as reference
 
-from equilabel import label, measure_components, regionprops_table
+from equilabel import PROPERTIES, label, measure_components, regionprops_table
 from equilabel.measuring.cpu import sorted_runs as medians
 
 NAMES = ("label", "area_filled", "intensity_median")
@@ -82,6 +84,27 @@ def test_missing_and_infinite_values_count_as_in_numpy():
     with np.errstate(invalid="ignore"):
         table = regionprops_table(labels, values, ("intensity_median",))
     np.testing.assert_array_equal(table["intensity_median"], [np.nan, np.inf, np.nan, 5])
+
+
+@pytest.mark.parametrize("dtype", VALUES)
+def test_percentiles_are_those_of_numpy(dtype):
+    rng = np.random.default_rng(2)
+    names = [name for name in PROPERTIES if re.fullmatch(r"intensity_p\d\d", name)]
+    assert names == [f"intensity_p{percent:02}" for percent in (5, 10, 25, 75, 90, 95)]
+    for shape in ((30, 33), (9, 8, 70)):
+        labels = rings(shape, rng)
+        values = np.stack([values_of(shape, dtype, rng) for _ in range(2)], axis=-1)
+        table = regionprops_table(labels, values, ("label", *names), spacing=0.5)
+        for row, number in enumerate(table["label"]):
+            own = values[labels == number].astype(float)
+            for name in names:
+                wanted = np.percentile(own, int(name[-2:]), axis=0)
+                found = [table[f"{name}-{channel}"][row] for channel in (0, 1)]
+                np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    labels = np.array([[1, 1, 1, 2, 2, 3]])
+    values = np.array([[1.0, np.nan, 2.0, np.inf, np.inf, 5.0]])
+    found = regionprops_table(labels, values, ("intensity_p90",))["intensity_p90"]
+    np.testing.assert_array_equal(found, [np.nan, np.inf, 5])
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -943,7 +943,7 @@ def test_columns_said_to_be_defined_for_any_number_of_axes_are(axes):
             found = table[f"inertia_tensor-{k}-{k}"][number - 1]
             assert found == pytest.approx(expected, abs=1e-12)
     for name, row in PROPERTIES.items():
-        if row.ranks:
+        if row.ranks and axes not in row.ranks:
             with pytest.raises(ValueError, match=f"{name!r} is defined for .* got {axes}"):
                 regionprops_table(labels, labels, [name])
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.ndimage import distance_transform_edt
 from scipy.spatial.distance import cdist
 
-from equilabel import contacts, neighbors, relate
+from equilabel import contacts, neighbors, regionprops_table, relate, segment
 
 rng = np.random.default_rng(7)
 
@@ -95,12 +95,12 @@ def test_nearest_objects(shape):
             least = min(apart.values(), default=np.nan)
             near = [k for k, value in apart.items() if np.isclose(value, least)]
             assert row.nearest == min(near, default=0)
-            assert_allclose(row.distance, least)
+            assert_allclose(row.nearest_distance, least)
             middles = {k: points[k].mean(axis=0) for k in known}
             between = [
                 np.linalg.norm(middles[k] - middles[row.label]) for k in known if k != row.label
             ]
-            assert_allclose(row.centroid_distance, min(between, default=np.nan))
+            assert_allclose(row.nearest_centroid_distance, min(between, default=np.nan))
         pairs = contacts(labels, spacing=spacing)
         for row in found.itertuples():
             own = pairs[(pairs.label == row.label) | (pairs.neighbor == row.label)]
@@ -108,11 +108,32 @@ def test_nearest_objects(shape):
             assert_allclose(row.contact, own.iloc[:, -1].sum())
 
 
+def test_neighbors_are_columns_of_any_table():
+    names = ("touching", "nearest", "nearest_distance", "nearest_centroid_distance")
+    labels = some_labels((20, 24), count=9, empty=0.9)
+    found = neighbors(labels, spacing=(2, 1))
+    table = regionprops_table(labels, properties=("label", *names), spacing=(2, 1))
+    for name in ("label", *names):
+        assert_array_equal(table[name], found[name])
+    stack = np.stack([labels, (labels > 0) * (labels + 20)])
+    table = regionprops_table(stack, properties=("label", *names), stacked=True)
+    found = neighbors(stack, stacked=True).sort_values("label")
+    for name in ("label", *names):
+        assert_array_equal(table[name], found[name])
+    image = np.where(labels > 0, 9, 0)
+    rows = segment(image, 1, properties=("label", *names), keep="nearest_distance < 2.5").table
+    assert (rows.nearest_distance < 2.5).all()
+    own = neighbors(segment(image, 1).labels)
+    assert len(rows) == (own.nearest_distance < 2.5).sum() < len(own)
+    with pytest.raises(ValueError, match="is defined for 1 or 2 or 3 spatial axes; got 4"):
+        regionprops_table(np.ones((2, 2, 2, 2), int), properties=("touching",))
+
+
 def test_neighbors_of_few_objects():
     assert neighbors(np.zeros((4, 5), int)).empty
     alone = neighbors(np.eye(2, dtype=int))
     assert alone.nearest.tolist() == [0]
-    assert alone.distance.isna().all()
+    assert alone.nearest_distance.isna().all()
     rings = np.array([[1, 1, 1], [1, 2, 1], [1, 1, 1]])  # of one centroid
     assert neighbors(rings).nearest_centroid.tolist() == [2, 1]
     stack = neighbors(np.stack([rings, rings * 0, rings * 3]), stacked=True)

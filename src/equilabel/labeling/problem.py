@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.arguments import check_flag, check_whole, normalize_bools, shown
+from equilabel.arguments import check_flag, normalize_bools, shown
 from equilabel.devices import is_on_cuda, library, resolve, shares_memory, take
 from equilabel.domains.grid import Foreground, Grid
 from equilabel.measuring import check_columns, check_periodic
+from equilabel.measuring.checks import check_connectivity
 from equilabel.papers import AUTO, check_ability, find_method
 
 if TYPE_CHECKING:
@@ -179,20 +180,6 @@ def check_axes(image: Array, stacked: bool) -> int:
         )
         raise ValueError(message)
     return axes
-
-
-def check_connectivity(connectivity: int | None, axes: int) -> int:
-    """Return the maximum number of hops between neighbors; raise TypeError or ValueError."""
-    if connectivity is None:
-        return axes
-    hops = check_whole("connectivity", connectivity)
-    if not 1 <= hops <= axes:
-        message = (
-            f"connectivity must be 1 to {axes} for {axes} spatial axes; got {shown(hops)}. "
-            "1 joins pixels that share a face, the highest those that share a corner."
-        )
-        raise ValueError(message)
-    return hops
 
 
 def check_out(out: Array, image: Array) -> Array:

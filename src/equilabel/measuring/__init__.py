@@ -75,7 +75,7 @@ def regionprops_table(
     properties : iterable of str
         Columns to compute, keys of `PROPERTIES`. Images, slices, coordinates and
         `extra_properties` are computed by scikit-image, object by object, on the host. Convex
-        hulls, Feret diameters, holes and medians are also computed on the host.
+        hulls, Feret diameters, holes, medians, percentiles and neighbors are computed on the host.
     cache : bool
         Passed on to scikit-image.
     separator : str

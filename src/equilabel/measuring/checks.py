@@ -12,6 +12,7 @@ from equilabel.arguments import (
     check_choice,
     check_number,
     check_sequence,
+    check_whole,
     is_sequence,
     normalize_bools,
     shown,
@@ -170,3 +171,17 @@ def check_frames(
             f"{labels[torn[0]]} in several. Label it with `label(..., stacked=True)`."
         )
         raise ValueError(message)
+
+
+def check_connectivity(connectivity: int | None, axes: int) -> int:
+    """Return the maximum number of hops between neighbors; raise TypeError or ValueError."""
+    if connectivity is None:
+        return axes
+    hops = check_whole("connectivity", connectivity)
+    if not 1 <= hops <= axes:
+        message = (
+            f"connectivity must be 1 to {axes} for {axes} spatial axes; got {shown(hops)}. "
+            "1 joins pixels that share a face, the highest those that share a corner."
+        )
+        raise ValueError(message)
+    return hops

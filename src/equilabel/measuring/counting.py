@@ -13,7 +13,7 @@ from equilabel.devices import fetch, passes, place, resolve, using
 
 from .checks import check_frames, check_not_negative
 from .counts import Counts, Hulls, Layout, Values, find_wide, means_of, sum_wide, upper_words
-from .measurement import Measurement
+from .measurement import PERCENTS, Measurement
 from .moments import weighted_means
 from .unwrapping import Unwrapped
 
@@ -228,7 +228,12 @@ def _finish(
 def _add_of_runs(counts: Counts, found: Any, values: Array, plan: Plan) -> Counts:
     """Add hulls, holes and medians from the runs that an accumulator of the host has kept."""
     from equilabel.measuring.cpu.hulls import find_hulls
-    from equilabel.measuring.cpu.sorted_runs import count_filled, find_medians, sort_runs
+    from equilabel.measuring.cpu.sorted_runs import (
+        count_filled,
+        find_medians,
+        find_percentiles,
+        sort_runs,
+    )
 
     needs = plan.needs
     more: dict[str, Any] = {}
@@ -237,9 +242,12 @@ def _add_of_runs(counts: Counts, found: Any, values: Array, plan: Plan) -> Count
         more["hulls"] = Hulls(*find_hulls(found, *runs, with_corners="corners" in needs))
     if "filled" in needs:
         more["filled"] = count_filled(found, *runs)
-    if "median" in needs:
+    if needs & {"median", "percentiles"}:
         flat = values.reshape(prod(counts.shape), 1 if counts.single else values.shape[-1])
-        more["medians"] = find_medians(found, *runs, flat)
+        if "median" in needs:
+            more["medians"] = find_medians(found, *runs, flat)
+        if "percentiles" in needs:
+            more["percentiles"] = find_percentiles(found, *runs, flat, PERCENTS)
     return replace(counts, **more)
 
 

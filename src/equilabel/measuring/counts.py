@@ -377,7 +377,7 @@ class Hulls(NamedTuple):
 class Counts:
     """Counts of every label that occurs, in ascending order.
 
-    `moments`, `hulls`, `filled` and `medians` cannot be merged.
+    `moments`, `hulls`, `filled`, `medians` and `percentiles` cannot be merged.
     """
 
     labels: NDArray[np.int64]
@@ -393,6 +393,7 @@ class Counts:
     hulls: Hulls | None = None
     filled: NDArray[np.int64] | None = None  # (N,), pixels of each label and of its holes
     medians: NDArray[np.float64] | None = None  # (N, C)
+    percentiles: NDArray[np.float64] | None = None  # (N, C, percents)
 
     @property
     def pixels(self) -> NDArray[np.int64]:
@@ -436,6 +437,7 @@ class Counts:
             hulls=None if self.hulls is None else self.hulls.select(kept),
             filled=None if self.filled is None else self.filled[kept],
             medians=None if self.medians is None else self.medians[kept],
+            percentiles=None if self.percentiles is None else self.percentiles[kept],
         )
 
     def take(self, rows: NDArray[np.integer]) -> Counts:
@@ -484,7 +486,7 @@ def _check_mergeable(one: Counts, other: Counts) -> None:
     """Raise ValueError unless the counts of two parts can be merged."""
     alike = (one.layout, one.shape, one.single) == (other.layout, other.shape, other.single)
     same_values = (one.values is None) == (other.values is None)
-    whole = ("hulls", "filled", "medians")  # need all pixels of a label
+    whole = ("hulls", "filled", "medians", "percentiles")  # need all pixels of a label
     parts = not any(
         part.moments or part.periodic or any(getattr(part, name) is not None for name in whole)
         for part in (one, other)

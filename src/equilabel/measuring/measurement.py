@@ -154,6 +154,11 @@ class Measurement:
         """Median of the values of each label and channel, (N, C)."""
         return self._counted(self.counts.medians, "medians")
 
+    def percentile(self, percent: int) -> NDArray[np.float64]:
+        """Return one of `PERCENTS` of the values of each label and channel, (N, C)."""
+        found = self._counted(self.counts.percentiles, "percentiles")
+        return found[..., PERCENTS.index(percent)]
+
     @staticmethod
     def _counted(found: Found | None, what: str) -> Found:
         if found is None:
@@ -181,7 +186,10 @@ class Measurement:
         return powers
 
 
-ON_HOST = frozenset({"hull", "corners", "filled", "median"})  # need all pixels of a label
+PERCENTS = (5, 10, 25, 75, 90, 95)  # of the columns of percentiles
+ON_HOST = frozenset(
+    {"hull", "corners", "filled", "median", "percentiles"}
+)  # need all pixels of a label
 
 Parts: TypeAlias = "dict[tuple[int, ...], Step]"
 """The step of each part of a property, by the indices of the part."""

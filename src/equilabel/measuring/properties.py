@@ -22,6 +22,7 @@ from .measurement import (
     LENGTH,
     ON_HOST,
     OURS,
+    PERCENTS,
     PIXEL,
     POSITION,
     POWERS,
@@ -59,6 +60,9 @@ _weighted = partial(
     _moments, group=GRAY, intensity=True, needs=("box", "weighted", "weighted_central")
 )
 _gray = partial(Property, group=GRAY, intensity=True, unit=VALUE, needs=("values",))
+_near = partial(  # by `neighbors`
+    _position, ranks=(1, *BOTH), source=OURS, unit=LENGTH, step=None
+)
 _object = partial(Property, ranks=BOTH, step=None)  # by scikit-image
 
 # fmt: off
@@ -93,6 +97,11 @@ ROWS = (
               unit=LENGTH, formula=sizes.equivalent_diameter_area, step=Step(Formula.DIAMETER)),
     _position("touches_border", "Whether a pixel lies at the border of the image.", source=OURS,
               needs=("box",), formula=sizes.touches_border, step=Step(Formula.TOUCHES)),
+
+    _near("touching", "Number of objects that touch it.", unit=""),
+    _near("nearest", "The nearest object, by its label; 0 if there is no other.", unit=""),
+    _near("nearest_distance", "Distance between its pixels and those of the nearest object."),
+    _near("nearest_centroid_distance", "Distance between its centroid and the nearest other one."),
 
     _outline("perimeter",
              "Length of the line through the centers of border pixels (Benkrid, Crookes 2000).",
@@ -218,6 +227,12 @@ ROWS = (
           step=Step(Formula.VALUE_HIGH)),
     _gray("intensity_median", "Median value.", ranks=BOTH, needs=("median",),
           formula=lambda m: m.channels(m.medians), step=None),
+    *(
+        _gray(f"intensity_p{percent:02}", f"Value that {percent} % of the values do not exceed.",
+              ranks=BOTH, source=OURS, needs=("percentiles",), step=None,
+              formula=partial(sizes.percentile, percent=percent))
+        for percent in PERCENTS
+    ),
     _gray("intensity_std", "Standard deviation of the values.", needs=("values", "deviations"),
           formula=lambda m: m.channels(np.sqrt(m.variances)), step=Step(Formula.VALUE_STD)),
     _gray("intensity_sum", "Sum of the values.", source=OURS,
@@ -347,14 +362,15 @@ MOMENTS = frozenset({"raw", "central", "weighted", "weighted_central"})
 
 @dataclass(frozen=True)
 class Plan:
-    """What is counted for the requested columns, and what scikit-image computes."""
+    """What is counted for the requested columns, and what follows from labels."""
 
     columns: tuple[tuple[str, str], ...]  # names with keys of `PROPERTIES` that are counted
-    fallback: tuple[tuple[str, str], ...]  # those that scikit-image computes
+    fallback: tuple[tuple[str, str], ...]  # those that scikit-image or `neighbors` computes
     functions: tuple[Callable[..., Any], ...]  # extra properties, called by scikit-image
     layout: Layout
     # Sums over pixels beside the table: "values", "deviations", "raw", "central", "weighted",
-    # "weighted_central"; from runs on the host: "hull", "corners" (of hulls), "filled", "median".
+    # "weighted_central"; from runs on the host: "hull", "corners" (of hulls), "filled", "median",
+    # "percentiles".
     needs: frozenset[str]
     intensity: tuple[str, ...]  # keys of properties that need an intensity image
     order: tuple[str, ...]  # names of all columns as requested

@@ -337,14 +337,24 @@ SHOWN = 10  # labels that a warning names
 
 
 def compute_objects(labels: HostArray, values: HostArray | None, request: Request) -> Columns:
-    """Compute properties with scikit-image, each image of a stack by itself.
+    """Compute properties of neighbors, and others with scikit-image, image by image of a stack.
 
     Return the columns of each property and function, in ascending order of labels. An object that
     fails gets NaN (None in a column of objects), and a RuntimeWarning names it. What scikit-image
     does not define at all raises its own error.
     """
+    from .neighbors import COLUMNS, neighbor_columns
+
     plan = request.plan
-    asked = [*plan.fallback, *((f.__name__, f.__name__) for f in plan.functions)]
+    near = [name for name, key in plan.fallback if key in COLUMNS]
+    others = [pair for pair in plan.fallback if pair[1] not in COLUMNS]
+    groups: Columns = {}
+    if near:
+        columns = neighbor_columns(labels, request.spacing, stacked=plan.layout.stacked)
+        groups = {name: {name: columns[name]} for name in near}
+    asked = [*others, *((f.__name__, f.__name__) for f in plan.functions)]
+    if not asked:
+        return groups
     images = [(labels, values)]
     if plan.layout.stacked:
         images = [
@@ -357,15 +367,10 @@ def compute_objects(labels: HostArray, values: HostArray | None, request: Reques
         ones = (1,) * plan.layout.rank
         blank = None if values is None else np.zeros(ones + values.shape[labels.ndim :])
         regions = _list_regions(np.ones(ones, np.uint8), blank, request)
-    groups = {
-        name: _compute_column(name, key, regions, request.separator, quiet=empty)
-        for name, key in asked
-    }
-    if empty:
-        return {
-            name: {part: column[:0] for part, column in columns.items()}
-            for name, columns in groups.items()
-        }
+    for name, key in asked:
+        columns = _compute_column(name, key, regions, request.separator, quiet=empty)
+        rows = 0 if empty else None
+        groups[name] = {part: column[:rows] for part, column in columns.items()}
     return groups
 
 

@@ -176,3 +176,8 @@ def weighted_step(
         return Step(formula, layout[group].start, len(weights), weights)
 
     return step
+
+
+def percentile(found: Measurement, percent: int) -> HostArray:
+    """Return a percentile of the values of each label."""
+    return found.channels(found.percentile(percent))

@@ -191,6 +191,7 @@ def unite_gaps(runs, parents, begin, mine, theirs):
 # ---- Medians of the values under each label, from runs, in threads
 
 PIXELS = 2**15  # pixels of labels that are worth a thread
+SORTED = 64  # pixels up to which sorting is faster than partitioning
 FEW = 512  # pixels up to which selection among small integers is faster than counting
 
 
@@ -242,17 +243,8 @@ def add_medians(runs, starts, columns, values, kind, span, medians):
     room, counts = np.empty(most, values.dtype), np.empty(256, np.int64)
     for label in range(span[0], span[1]):
         for channel in range(channels):
-            size = 0
-            missing = False
-            for run in range(starts[label], starts[label + 1]):
-                place = (runs[run, 0] * columns + runs[run, 1]) * channels + channel
-                for _ in range(runs[run, 2] - runs[run, 1]):
-                    value = values[place]
-                    missing = missing or value != value
-                    room[size] = value
-                    size += 1
-                    place += channels
-            if missing:
+            size = gather(runs, starts, label, columns, channels, channel, values, room)
+            if size == 0:
                 medians[label, channel] = np.nan
                 continue
             middle = size >> 1
@@ -261,7 +253,8 @@ def add_medians(runs, starts, columns, values, kind, span, medians):
                 lower = upper if size & 1 else nth_small(room, size, middle - 1, least, counts)
                 medians[label, channel] = (upper + lower) / 2
                 continue
-            ordered = np.partition(room[:size], middle)
+            part = room[:size]
+            ordered = np.sort(part) if size <= SORTED else np.partition(part, middle)
             upper = ordered[middle]
             if size & 1:
                 medians[label, channel] = upper
@@ -272,6 +265,66 @@ def add_medians(runs, starts, columns, values, kind, span, medians):
             else:
                 room[0] = lower + upper
                 medians[label, channel] = np.float64(room[0]) / 2
+
+
+@called
+def gather(runs, starts, label, columns, channels, channel, values, room):
+    """Copy the values of a label in a channel to `room`; return how many, 0 if one is missing."""
+    size, missing = 0, False
+    for run in range(starts[label], starts[label + 1]):
+        place = (runs[run, 0] * columns + runs[run, 1]) * channels + channel
+        for _ in range(runs[run, 2] - runs[run, 1]):
+            value = values[place]
+            missing = missing or value != value
+            room[size] = value
+            size += 1
+            place += channels
+    return 0 if missing else size
+
+
+def find_percentiles(
+    found: Accumulator,
+    starts: NDArray[np.int64],
+    runs: NDArray[np.int64],
+    values: HostArray,
+    percents: tuple[int, ...],
+) -> NDArray[np.float64]:
+    """Return percentiles of the values of each label, (N, C, Q), as `numpy.percentile` does."""
+    values = supported(values)
+    pixels = starts_of(runs[:, 2] - runs[:, 1])[starts]
+    out = np.empty((len(found.labels), values.shape[1], len(percents)))
+    columns, flat, shares = np.int64(found.sides[-1]), values.reshape(-1), np.array(percents) / 100
+    threads.each(
+        lambda *span: add_percentiles(runs, starts, columns, flat, shares, span, out),
+        spans_of(pixels, PIXELS),
+    )
+    return out
+
+
+@njit(nogil=True, cache=True)
+def add_percentiles(runs, starts, columns, values, shares, span, out):
+    """Find the percentiles of some labels by sorting; arrays are those of `add_medians`."""
+    most = 0
+    for label in range(span[0], span[1]):
+        pixels = 0
+        for run in range(starts[label], starts[label + 1]):
+            pixels += runs[run, 2] - runs[run, 1]
+        most = max(most, pixels)
+    room, channels = np.empty(most, values.dtype), out.shape[1]
+    for label in range(span[0], span[1]):
+        for channel in range(channels):
+            size = gather(runs, starts, label, columns, channels, channel, values, room)
+            ordered = np.sort(room[:size])
+            for k in range(shares.size):
+                if size == 0:
+                    out[label, channel, k] = np.nan
+                    continue
+                place = shares[k] * (size - 1)
+                first = int(place)
+                low = np.float64(ordered[first])
+                out[label, channel, k] = low
+                if place > first and ordered[first + 1] != low:  # infinite values have none
+                    out[label, channel, k] += (ordered[first + 1] - low) * (place - first)
 
 
 @called
