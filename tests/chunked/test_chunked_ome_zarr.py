@@ -177,10 +177,37 @@ def test_labels_elsewhere_have_the_position_of_their_image(tmp_path, monkeypatch
     assert models.open_ome_zarr(zarr.open_group(out, mode="r"))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_levels_written_with_blocks_are_those_made_of_the_whole_level_above(
+    seed, tmp_path, monkeypatch
+):
+    rng = np.random.default_rng(seed)
+    shape = tuple(map(int, rng.integers(20, 90, 3)))
+    sides = tuple(int(side) for side in rng.choice([8, 12, 16, 20, 32], 3))
+    image = rng.random(shape) < 0.2
+    monkeypatch.setattr(ome_labels, "COARSEST", 8)
+    options = {"axes": "ZYX", "spacing": (2, 1, 1), "chunks": sides, "shards": bool(seed % 2)}
+    found, stages = [], []
+    for least in (1, 2**40):
+        monkeypatch.setattr(ome_labels, "LEAST", least)
+        out = tmp_path / f"{least}.zarr"
+        told = Mock()
+        segment_chunked(image, 0.5, out=out, **options, progress=told)
+        found.append([zarr.open_array(level.path)[...] for level in find_image(out).levels])
+        stages.append(sum(now.args[0] == "shrink" for now in told.call_args_list))
+    assert len(found[0]) == len(found[1]) > 2
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert stages[0] <= stages[1]
+    if all(side in (8, 16, 32) for side in sides):
+        assert stages[0] < stages[1]
+
+
 @pytest.mark.parametrize("shards", [True, False])
 def test_levels_that_are_complete_are_not_written_again_after_a_kill(shards, tmp_path, monkeypatch):
     monkeypatch.setattr(ome_labels, "COARSEST", 8)
     monkeypatch.setattr(ome_labels, "PIECE", 16**3)
+    monkeypatch.setattr(ome_labels, "LEAST", 2**40)  # all levels follow the labels
     image = np.random.default_rng(0).random((64, 70, 64)) < 0.2
     options = {"axes": "ZYX", "chunks": 16, "shards": shards}
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
+from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 
 COARSEST = 256  # pixels along the longest axis of the lowest resolution
+LEAST = 2**15  # pixels of a lower resolution that a block writes, at least
 PIECE = 2**22  # pixels of a lower resolution that a task writes, at least
 MOST_ROWS = 10_000  # larger tables are not copied to the description
 UNITS = {
@@ -136,17 +138,95 @@ def _halved(labels: OmeLabels, shape: tuple[int, ...]) -> list[Resolution]:
     return found
 
 
-def shrink(
-    folder: Any, labels: OmeLabels, full: ZarrOutput, saved: Saved, run: Run, size: int, out: Any
-) -> tuple[Resolution, ...]:
-    """Write the lower resolutions of labels that are not written yet, each from the one above.
+@dataclass(frozen=True)
+class Pyramid(ZarrOutput):
+    """Labels whose lower resolutions are written with the blocks that own their pixels."""
 
-    A task writes an eighth of `size` pixels, those of a block, but not too few. Returns all
-    resolutions.
+    levels: tuple[Resolution, ...]  # all; the full one first
+    lower: tuple[ZarrOutput, ...]  # the first ones after the full one
+
+    def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
+        """Write a block, and the pixels of lower resolutions that are its own."""
+        super().write(part, labels)
+        for level, output in enumerate(self.lower, 1):
+            samples, owned = _samples(self.levels, level), _owned(self.levels, level, part)
+            pairs = zip(samples, owned, part, strict=True)
+            places = [there[one] - block.start for there, one, block in pairs]
+            output.write(owned, np.ascontiguousarray(labels[np.ix_(*places)]))
+
+    def flush(self, parts: Sequence[tuple[slice, ...]]) -> None:
+        """Flush what belongs to some blocks to the disk."""
+        super().flush(parts)
+        for level, output in enumerate(self.lower, 1):
+            output.flush([_owned(self.levels, level, part) for part in parts])
+
+
+@lru_cache(16)
+def _samples(levels: tuple[Resolution, ...], level: int) -> list[HostArray]:
+    """Return for each axis the pixels of the full resolution that a lower one consists of."""
+    if level == 0:
+        return [np.arange(side) for side in levels[0].shape]
+    above, below = levels[level - 1 : level + 1]
+    return [
+        there[_nearest(above, below, axis, slice(0, below.shape[axis]))]
+        for axis, there in enumerate(_samples(levels, level - 1))
+    ]
+
+
+def _owned(
+    levels: tuple[Resolution, ...], level: int, part: tuple[slice, ...]
+) -> tuple[slice, ...]:
+    """Return the part of a lower resolution whose pixels are those of a block."""
+    samples = zip(_samples(levels, level), part, strict=True)
+    ends = (np.searchsorted(there, (one.start, one.stop)) for there, one in samples)
+    return tuple(slice(int(first), int(last)) for first, last in ends)
+
+
+def _owned_sides(
+    levels: tuple[Resolution, ...], level: int, blocks: Blocks
+) -> tuple[int, ...] | None:
+    """Return the sides of the parts of a lower resolution that blocks own.
+
+    None if they are not alike, so that a chunk would have two writers, or too small for a file.
     """
-    levels = labels.levels or tuple(_halved(labels, full.array.shape))
-    upper = full
-    for number, (above, below) in enumerate(pairwise(levels), 1):
+    sides = []
+    for axis, there in enumerate(_samples(levels, level)):
+        begins = np.arange(0, blocks.shape[axis], blocks.sides[axis])
+        counts = np.diff(np.searchsorted(there, [*begins, blocks.shape[axis]]))
+        if (counts[:-1] != counts[0]).any() or not 0 < counts[-1] <= counts[0]:
+            return None
+        sides.append(int(counts[0]))
+    few = prod(sides) < LEAST and prod(sides) < prod(levels[level].shape)
+    return None if few else tuple(sides)
+
+
+def with_levels(
+    folder: Any, labels: OmeLabels, full: ZarrOutput, blocks: Blocks, out: Any
+) -> Pyramid:
+    """Create the arrays of the resolutions that are written with blocks."""
+    levels, lower = labels.levels or tuple(_halved(labels, full.array.shape)), []
+    for level in range(1, len(levels)):
+        if (sides := _owned_sides(levels, level, blocks)) is None:
+            break
+        pairs = zip(sides, full.array.chunks, strict=True)
+        chunks = tuple(min(chunk, side) if side % chunk == 0 else side for side, chunk in pairs)
+        shards = sides if full.array.shards and chunks != sides else None
+        path = folder / str(level)
+        create_zarr(path, levels[level].shape, chunks, full.dtype, **labels.form, shards=shards)
+        lower.append(ZarrOutput.at(path, chunks_of(path, folder, out)))
+    return Pyramid(full.open, levels, tuple(lower))
+
+
+def shrink(
+    folder: Any, labels: OmeLabels, full: Pyramid, saved: Saved, run: Run, size: int, out: Any
+) -> None:
+    """Write the lower resolutions that were not written with blocks, each from the one above.
+
+    A task writes an eighth of `size` pixels, those of a block, but not too few.
+    """
+    done = len(full.lower)
+    upper: ZarrOutput = full.lower[-1] if done else full
+    for number, (above, below) in enumerate(pairwise(full.levels[done:]), done + 1):
         chunks = tuple(map(min, full.array.chunks, below.shape))
         sides = large_sides(below.shape, chunks, max(PIECE, size // 8))
         whole = tuple(-(-side // chunk) * chunk for side, chunk in zip(sides, chunks, strict=True))
@@ -156,7 +236,6 @@ def shrink(
         setup = Setup(blocks=Blocks(below.shape, sides), saved=saved.room(f"level-{number}"))
         write_blocks(setup, Shrunk(upper, above, below), lower, run, stage="shrink")
         upper = lower
-    return levels
 
 
 @dataclass(frozen=True)
@@ -308,13 +387,14 @@ def write_store(
     folder.mkdir()
     dtype = np.min_scalar_type(most)
     create_zarr(folder / "0", shape, chunks, dtype, **described.form, fresh=True)
-    full = ZarrOutput.at(folder / "0")
     blocks = Blocks(shape, large_sides(shape, chunks, PIECE))
+    levels = tuple(_halved(described, shape))
+    full = Pyramid(ZarrOutput.at(folder / "0").open, levels, ())
     for part in blocks.parts():
         full.write(part, read_part(labels, part).astype(dtype, copy=False))
     with Engine("synchronous").started() as run:
-        levels = shrink(folder, described, full, Saved(), run, 0, None)
-    write_description(folder, described, folder.name, levels, table, {})
+        shrink(folder, described, full, Saved(), run, 0, None)
+    write_description(folder, described, folder.name, full.levels, table, {})
     flush_new(folder)
 
 

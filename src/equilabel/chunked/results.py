@@ -31,7 +31,7 @@ from .checkpoints import (
     temporary,
     unfinished,
 )
-from .ome_labels import consolidate, register, shrink, write_description
+from .ome_labels import consolidate, register, shrink, with_levels, write_description
 from .outputs import (
     ArrayOutput,
     HeldLabels,
@@ -135,7 +135,9 @@ def _label(job: Job, engine: Engine, report: Any) -> Whole:
         setup, pixels = job.prepare(saved, run)
         setup = _held_on_gpus(setup, engine)
         count = number_blocks(setup, pixels, run)
-        output = _output(made, job, count)
+        output: Any = _output(made, job, count)
+        if job.ome is not None:
+            output = with_levels(made, job.ome, output, setup.blocks, out)
         write_blocks(setup, pixels, output, run, fresh=not resume)
         parts = None if out is None or find_spec("pyarrow") is None else made / PARTS
         table = job.finish(setup, parts, run)
@@ -147,8 +149,8 @@ def _label(job: Job, engine: Engine, report: Any) -> Whole:
             zarr_at(made, read_only=False).attrs.update(ours)
         else:
             how = (saved, run, prod(setup.blocks.sides), out)
-            levels = shrink(made, job.ome, output, *how)
-            write_description(made, job.ome, out.name, levels, table, ours)
+            shrink(made, job.ome, output, *how)
+            write_description(made, job.ome, out.name, output.levels, table, ours)
         if out is None:
             path = Path(tempfile.mkdtemp(prefix="equilabel-"), "labels.zarr")
             shutil.move(made, path)
