@@ -53,7 +53,7 @@ def test_every_batch_command_of_the_pages_is_understood(here, capsys):
     assert len(calls) > 4
     for call in calls:
         assert main(shlex.split(call.removeprefix("$ "))[1:]) == 2
-        missing = "--from must be the run.json" if " --from " in call else "INPUT"
+        missing = "--from needs the run.json" if " --from " in call else "INPUT"
         assert missing in capsys.readouterr().err, call
 
 
