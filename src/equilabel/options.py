@@ -101,13 +101,15 @@ class SegmentOptions:
         before="Of --threshold local.",
         after="An odd number of pixels, or a length with its unit (20um).",
     )
-    offset: float = option(
+    offset: Any = option(
         0.0,
         "number",
         "Subtracted from the average of the block. With a negative offset, objects need more "
         "contrast.",
         before="Of --threshold local.",
+        after="auto: twice the noise of the image.",
         example="0",
+        words=("auto",),
     )
     closing: Any = option(
         0.0,

@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.testing import assert_array_equal
 from skimage import filters
 
+from equilabel import label
 from equilabel.segmentation.binarization import binarize
 from equilabel.segmentation.thresholds import (
     THRESHOLDS,
@@ -307,6 +308,27 @@ def test_dark_local_thresholds_are_those_of_the_negative():
     image = two_classes("i2")
     mask = binarize(image, "local", block_size=9, offset=-3, dark=True)
     assert_array_equal(mask, binarize(-image, "local", block_size=9, offset=-3))
+
+
+def test_a_contrast_of_twice_the_noise_leaves_an_empty_background_empty():
+    rng = np.random.default_rng(0)
+    disks = (np.indices((90, 100)).T % 30 < 9).all(axis=-1).T
+    image = rng.normal(0, 5, disks.shape) + 200 * disks + np.arange(100)  # on a slope
+    options = {"block_size": 31, "sigma": 1}
+    flooded = label(binarize(image, "local", **options)).max()
+    mask = binarize(image, "local", offset="auto", **options)
+    assert flooded > 40
+    assert label(mask).max() == label(disks).max() == 12
+    assert (mask != disks).mean() < 0.02
+    assert_array_equal(binarize(-image, "local", offset="auto", dark=True, **options), mask)
+    image[0, 0], image[50, 50] = np.nan, np.inf
+    stack = binarize(
+        np.stack([image, np.zeros_like(image)]), "local", offset="auto", stacked=True, **options
+    )
+    assert label(stack[0]).max() >= 12
+    assert not stack[1].any()
+    with pytest.raises(TypeError, match="offset must be a number; got 'noise'"):
+        binarize(image, "local", block_size=9, offset="noise")
 
 
 def test_local_thresholds_do_not_cross_a_stack():

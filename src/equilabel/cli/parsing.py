@@ -254,7 +254,11 @@ KINDS = {
     "method": Kind("NAME", (str,), _keep),
     "word": Kind("", (), lambda name, text, option: word(name, text, option.words)),
     "number": Kind(
-        "NUMBER", (int, float), lambda name, text, option: number(name, text, option.example)
+        "NUMBER",
+        (int, float),
+        lambda name, text, option: (
+            text if text in option.words else number(name, text, option.example)
+        ),
     ),
     "whole": Kind(
         "COUNT", (int,), lambda name, text, option: number(name, text, option.example, int)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from equilabel.devices import Device
     from equilabel.quantities import Length, Lengths, Size
 
-    from .binarization import Threshold
+    from .binarization import Offset, Threshold
     from .filters import BackgroundMethod
 
 
@@ -52,7 +52,7 @@ def segment(
     sigma: Lengths = 0.0,
     dark: bool = False,
     block_size: Lengths | None = None,
-    offset: float = 0.0,
+    offset: Offset = 0.0,
     closing: Lengths = 0.0,
     opening: Lengths = 0.0,
     fill_holes: bool = False,
@@ -105,8 +105,9 @@ def segment(
     block_size : int or str, optional
         Width of the neighborhood of a local threshold: an odd number of pixels, or a length with a
         unit.
-    offset : float
-        Subtracted from a local threshold.
+    offset : float or "auto"
+        Subtracted from a local threshold. "auto": objects must differ from their surroundings by
+        twice the noise.
     closing, opening : float, str, or a sequence of them
         Radius of the ball of a morphological closing, which fills gaps of the foreground that are
         too narrow for the ball, and of an opening, which removes specks and bridges that are too

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
 
@@ -76,7 +76,7 @@ def apply_threshold(
     unit: str | None = None,
     dark: bool = False,
     block_size: Lengths | None = None,
-    offset: float = 0.0,
+    offset: Offset = 0.0,
     stacked: bool = False,
 ) -> tuple[ThresholdedImage, float | tuple[float, float] | None]:
     """Smooth an image and find its threshold; arguments and threshold as for `binarize`.
@@ -88,7 +88,7 @@ def apply_threshold(
     level = check_threshold(threshold)
     if level == "local":
         block = check_block(block_size, pixels.ndim, spacing=spacing, unit=unit, stacked=stacked)
-        shift = check_number("offset", offset)
+        shift = check_offset(offset)
     else:
         reject_unused(threshold, block_size=(block_size, None), offset=(offset, 0.0))
     widths = widths_in_pixels(sigma, pixels.ndim, spacing=spacing, unit=unit, stacked=stacked)
@@ -158,8 +158,15 @@ def _hysteresis(pixels: HostArray, low: float, high: float, *, dark: bool, stack
     return kept[labels]
 
 
+def check_offset(offset: Any) -> float | None:
+    """Return the offset of a local threshold, None for one that follows from the noise."""
+    if isinstance(offset, str) and offset == "auto":
+        return None
+    return check_number("offset", offset)
+
+
 def _local(
-    pixels: HostArray, block: Sequence[float], shift: float, *, dark: bool, stacked: bool
+    pixels: HostArray, block: Sequence[float], shift: float | None, *, dark: bool, stacked: bool
 ) -> Array:
     """Compare each pixel with the mean of its block; no foreground if all pixels are equal."""
     widths = widths_of_block(block)[stacked:]
@@ -179,13 +186,18 @@ def widths_of_block(block: Sequence[float]) -> list[float]:
     return [(side - 1) / 6 for side in block]
 
 
-def compare_locally(part: Array, widths: Sequence[float], shift: float, *, dark: bool) -> Array:
+def compare_locally(
+    part: Array, widths: Sequence[float], shift: float | None, *, dark: bool
+) -> Array:
     """Compare each pixel of an image with the Gaussian mean around it, less `shift` (dark: plus).
 
-    `widths` are the standard deviations of the Gaussian along each axis, in pixels.
+    `widths` are the standard deviations of the Gaussian along each axis, in pixels. Without a shift
+    pixels must differ by twice the noise.
     """
     dtype = np.dtype(np.float32 if part.dtype == np.float32 else np.float64)
     values = gaussian(part, dtype, widths, mode="reflect").values
+    if shift is None:
+        shift = -CONTRAST * _noise(part, values)
     np.add(values, shift if dark else -shift, out=values)
     threads.check()
     with np.errstate(all="ignore"):
@@ -195,8 +207,26 @@ def compare_locally(part: Array, widths: Sequence[float], shift: float, *, dark:
     return mask
 
 
+CONTRAST = 2.0  # standard deviations of the noise by which foreground differs: docs/guide.md
+TENTH = 0.1257  # of absolute values of normal noise, in standard deviations
+
+
+def _noise(part: Array, means: Array) -> float:
+    """Estimate the noise of an image from how its pixels differ from the means around them.
+
+    The tenth percentile of the absolute differences is that of the background, even if most of the
+    image is not.
+    """
+    xp = library(part)
+    with np.errstate(all="ignore"):
+        apart = xp.abs(part - means)
+        known = apart[xp.isfinite(apart)]
+    return float(xp.percentile(known, 10)) / TENTH if known.size else 0.0
+
+
 # ---- Binarizing an image, or finding its threshold by one of seven methods
 
+Offset: TypeAlias = "float | Literal['auto']"
 Threshold = (
     float
     | tuple[float, float]
@@ -214,7 +244,7 @@ def binarize(
     unit: str | None = ...,
     dark: bool = ...,
     block_size: Lengths | None = ...,
-    offset: float = ...,
+    offset: Offset = ...,
     stacked: bool = ...,
     return_threshold: Literal[False] = ...,
 ) -> NDArray[np.bool_]: ...
@@ -230,7 +260,7 @@ def binarize(
     unit: str | None = ...,
     dark: bool = ...,
     block_size: Lengths | None = ...,
-    offset: float = ...,
+    offset: Offset = ...,
     stacked: bool = ...,
     return_threshold: Literal[True],
 ) -> tuple[NDArray[np.bool_], float | tuple[float, float] | None]: ...
@@ -246,7 +276,7 @@ def binarize(
     unit: str | None = ...,
     dark: bool = ...,
     block_size: Lengths | None = ...,
-    offset: float = ...,
+    offset: Offset = ...,
     stacked: bool = ...,
     return_threshold: bool,
 ) -> NDArray[np.bool_] | tuple[NDArray[np.bool_], float | tuple[float, float] | None]: ...
@@ -261,7 +291,7 @@ def binarize(
     unit: str | None = None,
     dark: bool = False,
     block_size: Lengths | None = None,
-    offset: float = 0.0,
+    offset: Offset = 0.0,
     stacked: bool = False,
     return_threshold: bool = False,
 ) -> NDArray[np.bool_] | tuple[NDArray[np.bool_], float | tuple[float, float] | None]:
@@ -292,9 +322,11 @@ def binarize(
     block_size : int, str, or a sequence of them, optional
         For "local": side of the block, larger than the objects. An odd number of pixels, or a
         length with a unit, "10um", which is rounded to the nearest odd number of pixels.
-    offset : float
+    offset : float or "auto"
         For "local": subtracted from the mean of the block. With a negative offset, foreground must
-        differ more from its surroundings.
+        differ more from its surroundings. "auto": it must differ by twice the noise, which is
+        estimated from the differences of pixels from the mean of their blocks, so that an empty
+        background has no objects.
     stacked : bool
         Whether the first axis counts independent images. They are smoothed separately, and
         hysteresis and local thresholds do not cross this axis; a method still finds one threshold
