@@ -6,16 +6,18 @@ Cells around nuclei, which of them touch, and which spots lie in which cell.
 """
 
 # %%
-# Nuclei are found with the recipe for a first try. Cells are grown from them, and keep their
-# numbers; spots are drawn at random, as those of another channel.
+# Nuclei of a real image, a part of one of BBBC038v1 (Caicedo et al., Nature Methods 16, 2019;
+# public domain), are found with the recipe for a first try. Cells are grown from them, and keep
+# their numbers; spots are drawn at random, as those of another channel.
+
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from equilabel import contacts, filter_objects, grow, label, outlines, relate, segment
-from equilabel.samples import nuclei_2d
 
-image = nuclei_2d()[:230, :290]
+image = np.load(Path("data", "nuclei.npz"))["dim_image"]
 recipe = {"threshold": "per_object", "sigma": 1, "fill_holes": True, "split": 0.5, "min_size": 30}
 found = segment(image, **recipe, properties=("label", "area", "centroid", "circularity"))
 cells = grow(found.labels, 10)
@@ -31,7 +33,7 @@ def draw(axes, labels, color):
 
 figure, panels = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
 for axes in panels:
-    axes.imshow(image, cmap="gray", vmax=1500)
+    axes.imshow(image, cmap="gray", vmax=np.percentile(image, 99))
     axes.set_axis_off()
 
 # %%

@@ -107,7 +107,7 @@ class SegmentOptions:
         "Subtracted from the average of the block. With a negative offset, objects need more "
         "contrast.",
         before="Of --threshold local.",
-        after="auto: twice the noise of the image.",
+        after="auto: three times the noise of the image.",
         example="0",
         words=("auto",),
     )

@@ -310,7 +310,7 @@ def test_dark_local_thresholds_are_those_of_the_negative():
     assert_array_equal(mask, binarize(-image, "local", block_size=9, offset=-3))
 
 
-def test_a_contrast_of_twice_the_noise_leaves_an_empty_background_empty():
+def test_a_contrast_of_three_times_the_noise_leaves_an_empty_background_empty():
     rng = np.random.default_rng(0)
     disks = (np.indices((90, 100)).T % 30 < 9).all(axis=-1).T
     image = rng.normal(0, 5, disks.shape) + 200 * disks + np.arange(100)  # on a slope

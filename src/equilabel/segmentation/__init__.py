@@ -107,7 +107,7 @@ def segment(
         unit.
     offset : float or "auto"
         Subtracted from a local threshold. "auto": objects must differ from their surroundings by
-        twice the noise.
+        three times the noise.
     closing, opening : float, str, or a sequence of them
         Radius of the ball of a morphological closing, which fills gaps of the foreground that are
         too narrow for the ball, and of an opening, which removes specks and bridges that are too

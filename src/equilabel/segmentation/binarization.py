@@ -192,12 +192,12 @@ def compare_locally(
     """Compare each pixel of an image with the Gaussian mean around it, less `shift` (dark: plus).
 
     `widths` are the standard deviations of the Gaussian along each axis, in pixels. Without a shift
-    pixels must differ by twice the noise.
+    pixels must differ by three times the noise.
     """
     dtype = np.dtype(np.float32 if part.dtype == np.float32 else np.float64)
     values = gaussian(part, dtype, widths, mode="reflect").values
     if shift is None:
-        shift = -CONTRAST * _noise(part, values)
+        shift = -CONTRAST * _noise(part)
     np.add(values, shift if dark else -shift, out=values)
     threads.check()
     with np.errstate(all="ignore"):
@@ -207,21 +207,29 @@ def compare_locally(
     return mask
 
 
-CONTRAST = 2.0  # standard deviations of the noise by which foreground differs: docs/guide.md
-TENTH = 0.1257  # of absolute values of normal noise, in standard deviations
+CONTRAST = 3.0  # standard deviations of the noise by which foreground differs: docs/guide.md
+MEDIAN = 0.6745 * math.sqrt(2)  # of absolute differences of normal noise, in its deviations
+LAG, SAMPLED = 4, 2**21  # pixels between those that are compared; and how many are, for each axis
 
 
-def _noise(part: Array, means: Array) -> float:
-    """Estimate the noise of an image from how its pixels differ from the means around them.
+def _noise(part: Array) -> float:
+    """Estimate the noise of an image from the differences of pixels that are near each other.
 
-    The tenth percentile of the absolute differences is that of the background, even if most of the
-    image is not.
+    It is their median, so that edges of objects do not matter; and those of neighbors, which
+    smoothing makes alike, are not used.
     """
-    xp = library(part)
-    with np.errstate(all="ignore"):
-        apart = xp.abs(part - means)
-        known = apart[xp.isfinite(apart)]
-    return float(xp.percentile(known, 10)) / TENTH if known.size else 0.0
+    xp, found = library(part), []
+    step = -(-part.size // SAMPLED)
+    for axis, side in enumerate(part.shape):
+        lag, before = min(LAG, side - 1), (slice(None),) * axis
+        if lag > 0:
+            ends = (part[(*before, slice(lag, None))], part[(*before, slice(None, -lag))])
+            one, other = (end.ravel()[::step].astype(np.float64) for end in ends)
+            with np.errstate(invalid="ignore"):
+                apart = xp.abs(one - other)
+            found.append(apart[xp.isfinite(apart)])
+    known = xp.concatenate(found) if found else xp.empty(0)
+    return float(xp.median(known)) / MEDIAN if known.size else 0.0
 
 
 # ---- Binarizing an image, or finding its threshold by one of seven methods
@@ -324,8 +332,8 @@ def binarize(
         length with a unit, "10um", which is rounded to the nearest odd number of pixels.
     offset : float or "auto"
         For "local": subtracted from the mean of the block. With a negative offset, foreground must
-        differ more from its surroundings. "auto": it must differ by twice the noise, which is
-        estimated from the differences of pixels from the mean of their blocks, so that an empty
+        differ more from its surroundings. "auto": it must differ by three times the noise, which
+        is estimated from the differences of pixels that are near each other, so that an empty
         background has no objects.
     stacked : bool
         Whether the first axis counts independent images. They are smoothed separately, and
