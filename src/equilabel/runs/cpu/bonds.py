@@ -16,7 +16,8 @@ from equilabel.devices.cpu.union_find import unite as unite_runs
 from equilabel.devices.jit import inlined, njit
 
 from . import numbering
-from .run_table import AXES, Runs, RunTable, advance, locate
+from .boundaries import beyond
+from .run_table import AXES, RunTable, advance, locate
 from .unions import unite_straight
 
 if TYPE_CHECKING:
@@ -102,16 +103,12 @@ def pack(bonds: Bonds) -> BondTable:
         np.array((False,) * missing + bonds.periodic),
         np.zeros(rows, np.bool_),
     )
-    bits, starts = np.empty((rows + 1, words), np.uint64), np.empty((rows, words), np.uint64)
-    bits[rows] = 0
-    none = np.empty(0, np.int32)
-    runs = Runs(bits, starts, none.reshape(0, 0), none, shape[:-1], shape[:-1], 1, 1)
     edges = np.empty((0, 2 * AXES), np.int64)
+    whole = RunTable.of_blocks(shape[:-1], (1, 1), columns, edges)
     strides = np.append(np.cumprod(shape[-2:0:-1])[::-1], 1)
     reach = int((planes.steps[:, :AXES] @ strides).max(initial=0))
-    counts = np.empty(rows + 1, np.int64)
-    table = BondTable(runs, counts, columns, edges, first_label=0, planes=planes, reach=reach)
-    before = (sites, columns, masks, len(along) > 0, runs, planes, counts)
+    table = BondTable(**vars(whole) | {"first_label": 0}, planes=planes, reach=reach)
+    before = (sites, columns, masks, len(along) > 0, table.runs, planes, table.counts)
     threads.each(pack_rows, [(*before, a, b) for a, b in threads.ranges(rows, sites.size)])
     table.number_runs()
     return table
@@ -179,7 +176,7 @@ def link_bonds(runs, planes, columns, span):
         if inside and planes.rings[row]:
             unite_runs(runs.parents, last_run(runs, row), runs.first[row, 0])
         for k in range(planes.steps.shape[0]):
-            source = row_before(shape, planes.periodic, position, planes.steps[k])
+            source = beyond(position, planes.steps[k], -1, shape, planes.periodic)
             if source < 0:
                 continue
             if (low <= source < high) if inside else (source < high or source >= low):
@@ -191,21 +188,6 @@ def link_bonds(runs, planes, columns, span):
                     if planes.periodic[AXES]:
                         link_ends(runs, planes.bits[k], source, row, across, columns)
         advance(shape, position)
-
-
-@inlined
-def row_before(shape, periodic, position, step):
-    """Return the row from which a step leads to the row at `position`, or -1 if it is outside."""
-    row = np.int64(0)
-    for axis in range(AXES):
-        there = position[axis] - step[axis]
-        side = shape[axis]
-        if there < 0 or there >= side:
-            if not periodic[axis]:
-                return np.int64(-1)
-            there += side if there < 0 else -side
-        row = row * side + there
-    return row
 
 
 @inlined
@@ -250,25 +232,18 @@ def link_across(runs, plane, source, row, across, columns):
             if word == 0:
                 bonds &= ~ONE
             there = (theirs << ONE) | before  # where a bond leads to the start of a run
+            run = first[row, word] - popcount(before)
         else:
             if word == words - 1:
                 bonds &= ~(ONE << np.uint64((columns - 1) & 63))
             there = theirs >> ONE
             if word + 1 < words:
                 there |= starts[row, word + 1] << LAST
+            run = first[row, word] + popcount(theirs & ONE)
         before = theirs >> LAST
         events = bonds & (~((bonds << ONE) | carry) | ours | there)
         carry = bonds >> LAST
-        while events != NONE:
-            bit = events & (~events + ONE)
-            upto = bit ^ (bit - ONE)
-            run = first[row, word] + popcount(theirs & upto) - 1
-            if across < 0:
-                run -= popcount(theirs & bit)
-            else:
-                run += popcount(there & bit)
-            unite_runs(runs.parents, run, first[source, word] + popcount(ours & upto) - 1)
-            events ^= bit
+        unite_straight(runs.parents, events, (there, run), (ours, first[source, word]))
 
 
 @inlined

@@ -10,7 +10,7 @@ import numpy as np
 from equilabel.devices import threads
 
 from . import bonds, boundaries, numbering, packing, painting, unions
-from .packing import ABOVE, BELOW, UP_TO, is_whole
+from .packing import is_whole
 from .run_table import RunTable
 from .serial import UNSIGNED
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 TAKES_ROOM = False  # `pack` does not need the memory of the labels
 MANY = 2**17  # runs from which it is worth testing whether there is a single component
-COMPARES = {">": ABOVE, "<=": UP_TO, "<": BELOW}
+COMPARES = {">": np.greater, "<=": np.less_equal, "<": np.less}
+CACHED = 2**17  # pixels that are compared with a threshold, and packed while in the cache
 
 
 def pack(domain: Grid | Bonds, room: Array = None) -> RunTable:
@@ -36,7 +37,7 @@ def pack(domain: Grid | Bonds, room: Array = None) -> RunTable:
     table = RunTable.of_grid(grid, grid.block)
     table.domain = grid if grid.periodic else None
     if compare in COMPARES:
-        _find(table, image, packing.pack_compared, level, COMPARES[compare])
+        _find(table, image, _pack_compared, COMPARES[compare], level)
         return table
     bounded = compare != "all"
     value = level if bounded else image.dtype.type(0)
@@ -97,9 +98,9 @@ def number(table: RunTable) -> int:
         table.one = True
         return 1
     slab = table.slab
-    counts = table.counts[::slab].copy()
-    ends = np.empty(counts.size, np.int64)
-    components = int(numbering.number(counts, table.parents, ends))
+    ends = np.empty(table.blocks // slab + 1, np.int64)
+    numbering.number(table.counts, table.parents, 0, table.blocks, slab, 0, ends)
+    components = int(ends[-1])
     runs = table.runs
     if runs.deep * runs.tall > 1 and components > 1:
         order = np.zeros(components + 1, table.parents.dtype)
@@ -124,13 +125,8 @@ def _is_one(table: RunTable) -> bool:
     spans = [(parents, a + 2, b + 2) for a, b in threads.ranges(end - 2, 4 * end)]
     if not all(threads.each(numbering.is_one, spans)):
         return False
-    threads.each(_fill, spans)
-    parents[1] = 1
+    parents[1:end] = 1
     return True
-
-
-def _fill(parents: HostArray, begin: int, end: int) -> None:
-    parents[begin:end] = 1
 
 
 def paint(table: RunTable, out: HostArray, blank: bool) -> None:
@@ -144,7 +140,9 @@ def paint(table: RunTable, out: HostArray, blank: bool) -> None:
         one = [(table.runs.bits, table.columns, a, b, blank, past, out) for a, b in spans]
         threads.each(painting.paint_one, one)
         return
-    if not blank and _pays_streaming(table, out):
+    # Faster where 64 pixels have at most one run on average.
+    few = int(table.counts[-1]) <= table.runs.bits.size
+    if not blank and few and painting.is_streamed(table.columns, out):
         streamed = [(table.runs, table.columns, a, b, out) for a, b in spans]
         threads.each(painting.stream_rows, streamed)
         return
@@ -164,15 +162,6 @@ def _unsigned(pixels: HostArray, level: Any) -> tuple[HostArray, Any]:
     return pixels.view(kind), None if level is None else level.view(kind)
 
 
-def _pays_streaming(table: RunTable, out: HostArray) -> bool:
-    """Return whether it is faster to write labels past the caches.
-
-    It is if 64 pixels have at most one run on average and `painting.is_streamed` holds.
-    """
-    few = int(table.counts[-1]) <= table.runs.bits.size
-    return bool(few and painting.is_streamed(table.columns, out))
-
-
 def _find(table: RunTable, image: HostArray, kernel: Kernel, *arguments: Any) -> list[Any]:
     """Fill `bits` by a kernel and find the runs of foreground, part by part in threads."""
     columns, runs, counts = table.columns, table.runs, table.counts
@@ -183,17 +172,30 @@ def _find(table: RunTable, image: HostArray, kernel: Kernel, *arguments: Any) ->
         first, last = table.first_row(begin), table.first_row(end)
         part = flat[first * columns : last * columns] if contiguous else _rows(image, first, last)
         found = kernel(part, columns, *arguments, runs.bits[first:last])
-        if found is not None and found[0] == packing.NOTHING:
+        if found[0] == packing.NOTHING:
             runs.starts[begin:end] = 0
             counts[begin + 1 : end + 1] = 0
-        elif found is None or found[0] != packing.SEVERAL:
+        elif found[0] != packing.SEVERAL:
             packing.begin(runs, begin, end, counts)
         return found
 
     found = threads.each(find, table.pieces())
-    if not any(each is not None and each[0] == packing.SEVERAL for each in found):
+    if not any(kind == packing.SEVERAL for kind, _ in found):
         table.number_runs()
     return found
+
+
+def _pack_compared(
+    pixels: HostArray, columns: int, compare: Any, level: Any, bits: HostArray
+) -> tuple[int, Any]:
+    """Set a bit for every pixel that compares with a level; see `packing.pack`."""
+    rows, found, none = max(1, CACHED // columns), packing.NOTHING, np.uint8(0)
+    for begin in range(0, len(bits), rows):
+        end = begin + rows
+        mask = compare(pixels[begin * columns : end * columns], level).view(np.uint8)
+        met, _ = packing.pack(mask, columns, none, True, True, bits[begin:end])
+        found = max(found, met)
+    return found, None
 
 
 def _rows(image: HostArray, begin: int, end: int) -> HostArray:
