@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equilabel.devices.cpu.bits import ONE, popcount
+from equilabel.devices.cpu.bits import ONE
 from equilabel.devices.cpu.union_find import unite
 from equilabel.devices.jit import inlined, njit
 from equilabel.domains.grid import steps_around
 
-from .run_table import AXES, advance, block_of, locate
+from .run_table import AXES, advance, block_of, locate, run_at
 from .unions import Detour, Rows, link_row, link_unknown
 
 if TYPE_CHECKING:
@@ -147,17 +147,9 @@ def link_ends(pixels, columns, runs, periodic, steps):
                         continue
                 elif pixels[row * columns + final] != pixels[other * columns]:
                     continue
-                unite(runs.parents, run_at(runs, row, final), run_at(runs, other, 0))
+                one = run_at(runs, block_of(runs, row), final)
+                unite(runs.parents, one, run_at(runs, block_of(runs, other), 0))
         advance(shape, position)
-
-
-@inlined
-def run_at(runs, row, x):
-    """Return the run of a foreground pixel."""
-    block = block_of(runs, row)
-    bit = ONE << np.uint64(x & 63)
-    begun = popcount(runs.starts[block, x >> 6] & (bit | (bit - ONE)))
-    return runs.first[block, x >> 6] + begun - 1
 
 
 @inlined

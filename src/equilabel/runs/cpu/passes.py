@@ -66,7 +66,7 @@ def unite(table: RunTable) -> None:
             before = (table.pixels, table.columns, table.runs, table.edges)
             unions.link_values(*before, span)
         elif len(table.edges):
-            unions.link(table.runs, table.edges, 0, span)
+            unions.link(table.runs, table.edges, 0, False, span)
     if table.domain is not None:
         boundaries.join_runs(table, table.domain)
 
@@ -79,12 +79,11 @@ def _unite_inside(table: RunTable, span: tuple[int, int]) -> None:
     if table.pixels is not None:
         unions.link_values(table.pixels, table.columns, runs, edges, within)
     elif len(edges):
-        if runs.tall == 1:
+        single = runs.tall == 1
+        if single:
             unions.link_rows_above(runs, within)
-        else:
-            unions.link_first_edge(runs, edges, within)
-        if len(edges) > 1:
-            unions.link(runs, edges, 1, within)
+        if len(edges) > single:
+            unions.link(runs, edges, int(single), True, within)
 
 
 def number(table: RunTable) -> int:

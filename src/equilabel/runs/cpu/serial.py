@@ -30,7 +30,6 @@ from .run_table import AXES, SLACK, Runs
 from .unions import (
     first_contacts,
     link,
-    link_first_edge,
     link_rows_above,
     link_values,
     unite_straight,
@@ -255,12 +254,10 @@ def label_runs(pixels, level, plan, edges, row_edges, labels):
     begin(unknown, 0, blocks, counts)
     runs = index_runs(unknown, counts)
     if counts[blocks] > 1:
-        if edges.shape[0] > 0:
-            if runs.tall == 1:
-                link_rows_above(runs, (0, blocks, 0, blocks))
-            else:
-                link_first_edge(runs, edges, (0, blocks, 0, blocks))
-        link(runs, edges, 1, (0, blocks, 0, blocks))
+        within, single = (0, blocks, 0, blocks), runs.tall == 1
+        if single and edges.shape[0] > 0:
+            link_rows_above(runs, within)
+        link(runs, edges, np.int64(single), True, within)
     return skip * SKIP + number_runs(runs, counts, columns, labels)
 
 

@@ -288,34 +288,8 @@ def link_row(pixels, columns, runs, row, other, diagonal):
 
 
 @njit(nogil=True, cache=True, **BORROWING)
-def link_first_edge(runs, edges, span):
-    """Unite the runs of some blocks, all of them their own roots, along the first edge.
-
-    Images of one or two axes in one thread need only this; `link` is compiled for others. Both
-    contain the same loop: a change of one belongs in both. Arguments are those of `link`.
-    """
-    first_block, last_block, low, high = span
-    grid, edge = runs.grid, edges[0]
-    position = new_position()
-    block = first_block
-    while block < last_block:
-        locate(block, grid, position)
-        end = smaller(position[4] + last_block - block, grid[4])
-        line = index_beside(grid, position, edge, AXES - 1)
-        if line >= 0:
-            lines = lines_of(runs, edge, position)
-            begin = position[4]
-            for along in range(larger(begin, -edge[4]), smaller(end, grid[4] - edge[4])):
-                other = line * grid[4] + edge[4] + along
-                if low <= other < high:
-                    rows = rows_along(runs, lines, along)
-                    link_first(runs, rows, edge[5] != 0, block + along - begin, other)
-        block += end - position[4]
-
-
-@njit(nogil=True, cache=True, **BORROWING)
 def link_rows_above(runs, span):
-    """Unite runs as `link_first_edge` does, for single rows whose first edge is the row before."""
+    """Unite fresh runs as `link` does, for single rows whose first edge is the row before."""
     row, last_row, low, high = span
     tall = runs.grid[4]
     y = row % tall
@@ -359,18 +333,18 @@ def link_row_above(runs, row):
         unite_straight(parents, events, (here, mine), (there, theirs))
 
 
-@njit(nogil=True, cache=True)
-def link(runs, edges, first_edge, span):
+@njit(nogil=True, cache=True, **BORROWING)
+def link(runs, edges, first_edge, fresh, span):
     """Unite every run of some blocks with the runs of earlier blocks that it touches.
 
-    `edges` is (E, 10), from `domains.grid.block_edges`, followed from `first_edge` on.
-    `span` is (first block, block after the last, low, high): edges lead to blocks `low` to before
-    `high`. Threads first unite runs within their own ranges; the borders between ranges follow one
-    by one.
+    `edges` is (E, 10), from `domains.grid.block_edges`, followed from `first_edge` on; if `fresh`,
+    the first of all is followed while all runs are their own roots. `span` is (first block, block
+    after the last, low, high): edges lead to blocks `low` to before `high`. Threads first unite
+    runs within their own ranges; the borders between ranges follow one by one.
     """
     first_block, last_block, low, high = span
     grid = runs.grid
-    position = np.empty(AXES, np.int64)
+    position = new_position()
     for number in range(first_edge, edges.shape[0]):
         edge = edges[number]
         block = first_block
@@ -383,10 +357,14 @@ def link(runs, edges, first_edge, span):
                 begin = position[4]
                 for along in range(larger(begin, -edge[4]), smaller(end, grid[4] - edge[4])):
                     other = line * grid[4] + edge[4] + along
-                    if low <= other < high:
-                        rows = rows_along(runs, lines, along)
+                    if other < low or other >= high:
+                        continue
+                    rows = rows_along(runs, lines, along)
+                    here = block + along - begin
+                    if fresh and number == 0:
+                        link_first(runs, rows, edge[5] != 0, here, other)
+                    else:
                         detour = detour_along(runs, lines, along)
-                        here = block + along - begin
                         link_unknown(runs, rows, detour, edge[5] != 0, here, other)
             block += end - position[4]
 
