@@ -205,6 +205,21 @@ def pack(pixels, columns, background, bounded, binary, bits):
     return found, value
 
 
+CACHED = 2**17  # pixels that are compared, and packed while in the cache
+
+
+def pack_compared(pixels, columns, compare, level, bits):
+    """Set a bit for every pixel for which `compare(pixel, level)` is not 0; see `pack`."""
+    rows, found = max(1, CACHED // columns), NOTHING
+    for first in range(0, len(bits), rows):
+        last = first + rows
+        mask = compare(pixels[first * columns : last * columns], level)
+        mask = mask.view(f"u{mask.itemsize}")
+        met, _ = pack(mask, columns, mask.dtype.type(0), True, True, bits[first:last])
+        found = max(found, met)
+    return found, None
+
+
 @njit(nogil=True, cache=True, **BORROWING)
 def pack_values(pixels, columns, background, bounded, runs, first_row, last_row, counts):
     """Set bits where pixels are foreground and where runs of equal value begin, in a range of rows.

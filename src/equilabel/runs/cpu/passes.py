@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 TAKES_ROOM = False  # `pack` does not need the memory of the labels
 MANY = 2**17  # runs from which it is worth testing whether there is a single component
 COMPARES = {">": np.greater, "<=": np.less_equal, "<": np.less}
-CACHED = 2**17  # pixels that are compared with a threshold, and packed while in the cache
 
 
 def pack(domain: Grid | Bonds, room: Array = None) -> RunTable:
@@ -37,7 +36,7 @@ def pack(domain: Grid | Bonds, room: Array = None) -> RunTable:
     table = RunTable.of_grid(grid, grid.block)
     table.domain = grid if grid.periodic else None
     if compare in COMPARES:
-        _find(table, image, _pack_compared, COMPARES[compare], level)
+        _find(table, image, packing.pack_compared, COMPARES[compare], level)
         return table
     bounded = compare != "all"
     value = level if bounded else image.dtype.type(0)
@@ -182,19 +181,6 @@ def _find(table: RunTable, image: HostArray, kernel: Kernel, *arguments: Any) ->
     if not any(kind == packing.SEVERAL for kind, _ in found):
         table.number_runs()
     return found
-
-
-def _pack_compared(
-    pixels: HostArray, columns: int, compare: Any, level: Any, bits: HostArray
-) -> tuple[int, Any]:
-    """Set a bit for every pixel that compares with a level; see `packing.pack`."""
-    rows, found, none = max(1, CACHED // columns), packing.NOTHING, np.uint8(0)
-    for begin in range(0, len(bits), rows):
-        end = begin + rows
-        mask = compare(pixels[begin * columns : end * columns], level).view(np.uint8)
-        met, _ = packing.pack(mask, columns, none, True, True, bits[begin:end])
-        found = max(found, met)
-    return found, None
 
 
 def _rows(image: HostArray, begin: int, end: int) -> HostArray:
