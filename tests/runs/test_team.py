@@ -137,13 +137,13 @@ def test_images_that_a_team_is_not_made_for_are_labeled_as_ever(many_threads, jo
 
 
 def test_many_runs_get_the_room_they_take(monkeypatch, many_threads, jobs):
-    resume, resumed = team_labels.resumed, []
+    resume, resumed = team.resumed, []
 
     def noted(job):
         resumed.append(resume(job))
         return resumed[-1]
 
-    monkeypatch.setattr(team_labels, "resumed", noted)
+    monkeypatch.setattr(team, "resumed", noted)
     image = np.zeros((40, 70), np.uint8) + np.arange(70, dtype="u1") % 2
     image[::3] = 0
     for hops in (1, 2):

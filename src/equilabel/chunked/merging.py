@@ -154,7 +154,6 @@ def _paired(
 
 
 MANY = 2**16  # fewer components are not worth the transfer to a GPU
-MOST_STRETCHES = 2**20  # parts of the image by which components are sorted first
 
 
 def unite(
@@ -175,28 +174,21 @@ def unite(
     parents: NDArray[np.integer] = np.arange(len(firsts), dtype=dtype)
     for some in edges:
         seams.unite_edges(parents, some)
-    keys = np.empty(seams.lower_firsts(parents, firsts), np.int64)
-    seams.list_roots(parents, firsts, keys)
-    keys = _ranks(keys, device)
-    seams.number_elements(parents, keys)
-    return parents, len(keys)
+    seams.lower_firsts(parents, firsts)
+    roots = np.flatnonzero(parents == np.arange(len(parents), dtype=dtype))
+    firsts[roots] = _ranks(firsts[roots], device)
+    return firsts[parents].astype(dtype), len(roots)
 
 
 def _ranks(keys: NDArray[np.int64], device: str) -> NDArray[np.int64]:
     """Return the rank of each key from 1; the keys are overwritten."""
-    from equilabel.runs.cpu.seams import rank_keys
-
     if device.startswith("cuda") and len(keys) >= MANY:
         from equilabel.devices.cuda import blocks
 
         with own_gpu(device):
             found: NDArray[np.int64] = fetch_block(blocks.rank_keys(send_block(keys)))
         return found
-    order = np.empty(len(keys), np.int64)
-    stretches = min(MOST_STRETCHES, 1 << len(keys).bit_length())
-    if not rank_keys(keys, np.empty(stretches + 1, np.int64), order):
-        order = np.argsort(keys, kind="stable")
-        keys[order] = np.arange(1, len(keys) + 1)
+    keys[np.argsort(keys)] = np.arange(1, len(keys) + 1)
     return keys
 
 

@@ -225,11 +225,10 @@ def label_graph(
     row = find_method(method, domain.kind)
     held = domain.open if isinstance(domain, Bonds) else domain.neighbors
     where = resolve(device, held)
+    rank = domain.rank if isinstance(domain, Bonds) else None
+    check_ability(row, domain.kind, rank, where.partition(":")[0], options)
     if isinstance(domain, Bonds):
-        check_ability(row, "bonds", domain.rank, where.partition(":")[0], options)
         check_bonds(domain)
-    else:
-        check_ability(row, "graph", None, where.partition(":")[0], options)
     kernels = passes_of(load_passes(row.name, where), report)
     with using(where):
         labels, count, rounds = _number(_bring(domain, where), row, where, kernels, options)

@@ -12,7 +12,7 @@ from equilabel.domains.graph import Graph
 from equilabel.papers import load_passes, load_recipe
 
 from .graphs import label_graph
-from .output import LARGEST, MOST, is_cut, planes_of_part
+from .output import LARGEST, MOST, planes_of_part
 from .problem import drop_short_axes, make_grid
 
 if TYPE_CHECKING:
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 
 def label_large(problem: Problem) -> tuple[Array, int] | None:
-    """Label an image that is too large to be labeled at once; None if it cannot be cut."""
+    """Label an image that is too large to be labeled at once, and is cut; None as below."""
     image, out = drop_short_axes(problem.image, problem.stacked), problem.out
-    if problem.periodic or problem.reported or not is_cut(image.shape):
-        return None
     if out is not None and out.flags.c_contiguous:
         out = out.reshape(image.shape)
     hops = min(problem.connectivity, image.ndim - problem.stacked)

@@ -17,7 +17,7 @@ from .problem import check_out, plain_grid
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from equilabel.array_types import Array, HostArray
+    from equilabel.array_types import Array
 
     Labeler = Callable[[Array, Array], tuple[Array, Any] | None]
 
@@ -74,11 +74,13 @@ def label_again(
     if labeler is None:
         return None
     if type(image) is ndarray:
-        if out is None:
-            return labeler(image, None)
-        plain = check_out(out, image)
-        found = labeler(image, plain) if takes_labels(plain, image) else None
-        return None if found is None else (out, found[1])
+        plain = None if out is None else check_out(out, image)
+        if plain is not None and not takes_labels(plain, image):
+            return None
+        found = labeler(image, plain)
+        if found is None or found[1] < 0:  # not compiled yet, or not all values are whole
+            return None
+        return found if out is None else (out, found[1])
     if out is not None and (type(out) is not type(image) or out.shape != image.shape):
         return None
     found = labeler(image, out)
@@ -105,13 +107,6 @@ def _prepare(image: Array, background: Any, connectivity: int | None, stacked: b
     from equilabel.runs.cpu.serial import single_call
 
     label = single_call(pixels.shape, pixels.dtype, foreground, hops, stacked).label
-
-    def label_whole(image: HostArray, out: Array) -> tuple[HostArray, int] | None:
-        found: tuple[HostArray, int] | None = label(image, out)
-        return None if found is None or found[1] < 0 else found
-
-    if image.dtype.kind == "f":
-        return label_whole
     if image.dtype.kind == "b" and foreground.level:  # compared with 1, not with 0
         return lambda image, out: label(normalize_bools(image), out)
     return label

@@ -68,19 +68,10 @@ class LabeledRuns:
         return self._painted(np.ascontiguousarray(some).reshape(-1), shape)
 
     def mark_border(self, first: int, marks: HostArray) -> None:
-        """Write 1 to `marks`, (N + 1,), for labels at the ends of the axes from `first` on."""
-        from .cpu.seams import mark_labels
-
-        count, along = len(self.runs.bits) - 1, self._row_axis
-        sides = (*self.shape[:along], 1, *self.shape[along + 1 :])
-        rows = np.arange(count).reshape(sides)
-        for axis in range(first, len(self.shape)) if self.count else ():
-            if axis == along:
-                for x in (0, self.columns - 1):
-                    mark_labels(self.runs, rows.reshape(-1), x, x + 1, marks)
-            else:
-                ends = rows.take([0, self.shape[axis] - 1], axis).reshape(-1)
-                mark_labels(self.runs, ends, 0, self.columns, marks)
+        """Write 1 to `marks`, (N + 1,), for labels, and 0, at the ends of axes from `first` on."""
+        for axis in range(first, len(self.shape)):
+            for end in (0, self.shape[axis] - 1):
+                marks[self.layers(axis, end, end + 1)] = 1
 
     def write(
         self, numbers: HostArray, part: tuple[slice, ...], blank: bool, out: HostArray

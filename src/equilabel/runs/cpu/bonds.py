@@ -7,54 +7,21 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
 
 from equilabel.devices import threads
-from equilabel.devices.cpu.bits import ALL, LAST, NONE, ONE, load, popcount, splat, twin, word_of
+from equilabel.devices.cpu.bits import ALL, LAST, NONE, ONE, popcount
 from equilabel.devices.cpu.union_find import unite as unite_runs
 from equilabel.devices.jit import inlined, njit
 
 from . import numbering
-from .run_table import AXES, Runs, RunTable, advance, locate
+from .boundaries import beyond
+from .packing import pack_compared
+from .run_table import AXES, RunTable, advance, locate
 from .unions import unite_straight
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
     from equilabel.domains.bonds import Bonds
-
-
-# ---- Bonds of 64 sites as a word of 64 bits
-
-
-def holds(sites, start, mask):
-    """Return a word whose bits are set where one of 64 sites has a bit of `mask`, of their type."""
-    word = 0
-    for k in range(64):
-        if sites[start + k] & mask:
-            word |= 1 << k
-    return np.uint64(word)
-
-
-@njit(nogil=True, cache=True)
-def holds_within(sites, start, mask, width):
-    """Return the same for `width` sites, of which fewer than 64 may exist; later bits are 0."""
-    if start + 64 <= sites.size:
-        return holds(sites, start, mask) & (ALL >> np.uint64(64 - width))
-    word = NONE
-    for k in range(width):
-        if sites[start + k] & mask:
-            word |= ONE << np.uint64(k)
-    return word
-
-
-@twin(holds, lambda sites, start, mask: types.uint64(sites, types.intp, sites.dtype))
-def _holds(context, builder, signature, arguments):
-    array, index, scalar = arguments
-    vector = load(context, builder, signature.args[0], array, index)
-    found = builder.and_(vector, splat(builder, scalar, vector.type))
-    none = ir.Constant(vector.type, [0] * 64)
-    return word_of(builder, builder.icmp_unsigned("!=", found, none))
 
 
 # ---- Runs on a lattice of bonds: sites joined by open bonds along the last axis
@@ -95,24 +62,29 @@ def pack(bonds: Bonds) -> BondTable:
     steps = np.pad(bonds.steps, ((0, 0), (missing, 0)))
     along = np.flatnonzero(~steps[:, :AXES].any(axis=1))
     others = np.flatnonzero(steps[:, :AXES].any(axis=1))
-    masks = np.array([1 << k for k in (*along.tolist(), *others.tolist())], sites.dtype)
     planes = Planes(
         np.empty((len(others), rows, words), np.uint64),
         steps[others],
         np.array((False,) * missing + bonds.periodic),
         np.zeros(rows, np.bool_),
     )
-    bits, starts = np.empty((rows + 1, words), np.uint64), np.empty((rows, words), np.uint64)
-    bits[rows] = 0
-    none = np.empty(0, np.int32)
-    runs = Runs(bits, starts, none.reshape(0, 0), none, shape[:-1], shape[:-1], 1, 1)
     edges = np.empty((0, 2 * AXES), np.int64)
+    whole = RunTable.of_blocks(shape[:-1], (1, 1), columns, edges)
     strides = np.append(np.cumprod(shape[-2:0:-1])[::-1], 1)
     reach = int((planes.steps[:, :AXES] @ strides).max(initial=0))
-    counts = np.empty(rows + 1, np.int64)
-    table = BondTable(runs, counts, columns, edges, first_label=0, planes=planes, reach=reach)
-    before = (sites, columns, masks, len(along) > 0, runs, planes, counts)
-    threads.each(pack_rows, [(*before, a, b) for a, b in threads.ranges(rows, sites.size)])
+    table = BondTable(**vars(whole) | {"first_label": 0}, planes=planes, reach=reach)
+    runs, around = table.runs, bool(planes.periodic[AXES])
+    runs.bits[:] = 0
+
+    def find(begin: int, end: int) -> None:
+        part = sites[begin * columns : end * columns]
+        targets = (runs.bits,) * len(along) + tuple(planes.bits)
+        for k, bits in zip((*along, *others), targets, strict=True):
+            mask = sites.dtype.type(1 << int(k))
+            pack_compared(part, columns, np.bitwise_and, mask, bits[begin:end])
+        begin_rows(runs, columns, around, planes.rings, table.counts, begin, end)
+
+    threads.each(find, threads.ranges(rows, sites.size))
     table.number_runs()
     return table
 
@@ -132,33 +104,27 @@ def unite(table: BondTable) -> None:
 
 
 @njit(nogil=True, cache=True)
-def pack_rows(sites, columns, masks, along, runs, planes, counts, first_row, last_row):
-    """Set bits where runs begin and where bonds between rows are open, in a range of rows.
+def begin_rows(runs, columns, around, rings, counts, first_row, last_row):
+    """Set bits where runs begin, in a range of rows.
 
-    `sites` is (R * columns,) of unsigned integers. `masks` holds the bit of the step along rows, if
-    there is one (`along`; if not, each site is a run), then those of the steps to other rows.
-    ``counts[row + 1]`` is set to the number of runs of a row.
+    The `bits` of `runs` are bonds along rows at first, and then all sites. `around` says whether
+    ends of rows may be joined; if so, `rings` is set. ``counts[row + 1]`` is set to the number of
+    runs of a row.
     """
     words = runs.starts.shape[1]
-    around = along and planes.periodic[AXES]
     for row in range(first_row, last_row):
         carry = NONE
         total = 0
         for word in range(words):
-            start = row * columns + 64 * word
-            width = min(64, columns - 64 * word)
-            begins = ALL >> np.uint64(64 - width)
-            runs.bits[row, word] = begins
-            if along:
-                joined = holds_within(sites, start, masks[0], width)
-                begins &= ~((joined << ONE) | carry)
-                carry = joined >> LAST
+            joined = runs.bits[row, word]
+            sites = ALL >> np.uint64(64 - min(64, columns - 64 * word))
+            begins = sites & ~((joined << ONE) | carry)
+            carry = joined >> LAST
+            runs.bits[row, word] = sites
             runs.starts[row, word] = begins
             total += popcount(begins)
-            for k in range(planes.steps.shape[0]):
-                planes.bits[k, row, word] = holds_within(sites, start, masks[along + k], width)
-        if around:
-            planes.rings[row] = sites[row * columns + columns - 1] & masks[0] != 0
+            if around and word + 1 == words:
+                rings[row] = (joined >> np.uint64((columns - 1) & 63)) & ONE != NONE
         counts[row + 1] = total
 
 
@@ -179,7 +145,7 @@ def link_bonds(runs, planes, columns, span):
         if inside and planes.rings[row]:
             unite_runs(runs.parents, last_run(runs, row), runs.first[row, 0])
         for k in range(planes.steps.shape[0]):
-            source = row_before(shape, planes.periodic, position, planes.steps[k])
+            source = beyond(position, planes.steps[k], -1, shape, planes.periodic)
             if source < 0:
                 continue
             if (low <= source < high) if inside else (source < high or source >= low):
@@ -191,21 +157,6 @@ def link_bonds(runs, planes, columns, span):
                     if planes.periodic[AXES]:
                         link_ends(runs, planes.bits[k], source, row, across, columns)
         advance(shape, position)
-
-
-@inlined
-def row_before(shape, periodic, position, step):
-    """Return the row from which a step leads to the row at `position`, or -1 if it is outside."""
-    row = np.int64(0)
-    for axis in range(AXES):
-        there = position[axis] - step[axis]
-        side = shape[axis]
-        if there < 0 or there >= side:
-            if not periodic[axis]:
-                return np.int64(-1)
-            there += side if there < 0 else -side
-        row = row * side + there
-    return row
 
 
 @inlined
@@ -250,25 +201,18 @@ def link_across(runs, plane, source, row, across, columns):
             if word == 0:
                 bonds &= ~ONE
             there = (theirs << ONE) | before  # where a bond leads to the start of a run
+            run = first[row, word] - popcount(before)
         else:
             if word == words - 1:
                 bonds &= ~(ONE << np.uint64((columns - 1) & 63))
             there = theirs >> ONE
             if word + 1 < words:
                 there |= starts[row, word + 1] << LAST
+            run = first[row, word] + popcount(theirs & ONE)
         before = theirs >> LAST
         events = bonds & (~((bonds << ONE) | carry) | ours | there)
         carry = bonds >> LAST
-        while events != NONE:
-            bit = events & (~events + ONE)
-            upto = bit ^ (bit - ONE)
-            run = first[row, word] + popcount(theirs & upto) - 1
-            if across < 0:
-                run -= popcount(theirs & bit)
-            else:
-                run += popcount(there & bit)
-            unite_runs(runs.parents, run, first[source, word] + popcount(ours & upto) - 1)
-            events ^= bit
+        unite_straight(runs.parents, events, (there, run), (ours, first[source, word]))
 
 
 @inlined

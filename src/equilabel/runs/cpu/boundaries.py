@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equilabel.devices.cpu.bits import ONE, popcount
+from equilabel.devices.cpu.bits import ONE
 from equilabel.devices.cpu.union_find import unite
 from equilabel.devices.jit import inlined, njit
 from equilabel.domains.grid import steps_around
 
-from .run_table import AXES, advance, block_of, locate
+from .run_table import AXES, advance, block_of, locate, run_at
 from .unions import Detour, Rows, link_row, link_unknown
 
 if TYPE_CHECKING:
@@ -57,11 +57,7 @@ def join_runs(table: RunTable, grid: Grid) -> None:
             continue
         steps = steps[steps[:, AXES] == 0]
         steps[:, AXES] = np.abs(steps).sum(axis=1) < grid.connectivity  # corners touch, too
-        place = missing + axis
-        if table.pixels is None:
-            link_rows(table.runs, periodic, place, steps)
-        else:
-            link_rows_of_values(pixels, table.columns, table.runs, periodic, place, steps)
+        link_rows(pixels, table.columns, table.runs, periodic, missing + axis, steps)
 
 
 @njit(nogil=True, cache=True)
@@ -76,11 +72,11 @@ def join_faces(values, many, shape, periodic, axis, steps, roots):
     nowhere = np.zeros(shape.size, np.int64)
     for number in range(roots.size // shape[axis]):
         locate_last(number, shape, axis, position)
-        here = beyond(position, nowhere, shape, periodic)
+        here = beyond(position, nowhere, 1, shape, periodic)
         if roots[here] < 0:
             continue
         for k in range(steps.shape[0]):
-            other = beyond(position, steps[k], shape, periodic)
+            other = beyond(position, steps[k], 1, shape, periodic)
             if other < 0 or roots[other] < 0 or roots[other] == roots[here]:
                 continue
             if not many or values[here] == values[other]:
@@ -99,10 +95,11 @@ def settle(roots):
 
 
 @njit(nogil=True, cache=True)
-def link_rows(runs, periodic, axis, steps):
+def link_rows(pixels, columns, runs, periodic, axis, steps):
     """Unite the runs of the last rows along a leading axis with those of the first rows.
 
-    `steps` is (K, 6): along the five leading axes, then whether rows touch diagonally.
+    `pixels` holds values, and blocks are single rows; or it is empty if all foreground is one
+    value. `steps` is (K, 6): along the five leading axes, then whether rows touch diagonally.
     """
     shape = runs.shape
     empty = runs.bits.shape[0] - 1
@@ -111,28 +108,17 @@ def link_rows(runs, periodic, axis, steps):
     nowhere = np.zeros(AXES, np.int64)
     for number in range(empty // shape[axis]):
         locate_last(number, shape, axis, position)
-        row = beyond(position, nowhere, shape, periodic)
+        row = beyond(position, nowhere, 1, shape, periodic)
         for k in range(steps.shape[0]):
-            other = beyond(position, steps[k], shape, periodic)
-            if other >= 0:
+            other = beyond(position, steps[k], 1, shape, periodic)
+            if other < 0:
+                continue
+            diagonal = steps[k, AXES] != 0
+            if pixels.size > 0:
+                link_row(pixels, columns, runs, row, other, diagonal)
+            else:
                 rows = Rows(row, row, other, other)
-                diagonal = steps[k, AXES] != 0
                 link_unknown(runs, rows, way, diagonal, block_of(runs, row), block_of(runs, other))
-
-
-@njit(nogil=True, cache=True)
-def link_rows_of_values(pixels, columns, runs, periodic, axis, steps):
-    """Unite runs as `link_rows` does, but only those of equal value; blocks are single rows."""
-    shape = runs.shape
-    position = np.empty(AXES, np.int64)
-    nowhere = np.zeros(AXES, np.int64)
-    for number in range((runs.bits.shape[0] - 1) // shape[axis]):
-        locate_last(number, shape, axis, position)
-        row = beyond(position, nowhere, shape, periodic)
-        for k in range(steps.shape[0]):
-            other = beyond(position, steps[k], shape, periodic)
-            if other >= 0:
-                link_row(pixels, columns, runs, row, other, steps[k, AXES] != 0)
 
 
 @njit(nogil=True, cache=True)
@@ -153,7 +139,7 @@ def link_ends(pixels, columns, runs, periodic, steps):
             # connect one of them with its neighbors beside the other.
             straight = pixels.size == 0 and bits[row, 0] & ONE
             for k in range(1 if straight else steps.shape[0]):
-                other = beyond(position, steps[k], shape, periodic)
+                other = beyond(position, steps[k], 1, shape, periodic)
                 if other < 0 or not bits[other, 0] & ONE:
                     continue
                 if pixels.size == 0:
@@ -161,17 +147,9 @@ def link_ends(pixels, columns, runs, periodic, steps):
                         continue
                 elif pixels[row * columns + final] != pixels[other * columns]:
                     continue
-                unite(runs.parents, run_at(runs, row, final), run_at(runs, other, 0))
+                one = run_at(runs, block_of(runs, row), final)
+                unite(runs.parents, one, run_at(runs, block_of(runs, other), 0))
         advance(shape, position)
-
-
-@inlined
-def run_at(runs, row, x):
-    """Return the run of a foreground pixel."""
-    block = block_of(runs, row)
-    bit = ONE << np.uint64(x & 63)
-    begun = popcount(runs.starts[block, x >> 6] & (bit | (bit - ONE)))
-    return runs.first[block, x >> 6] + begun - 1
 
 
 @inlined
@@ -186,11 +164,14 @@ def locate_last(number, shape, axis, position):
 
 
 @inlined
-def beyond(position, step, shape, periodic):
-    """Return the flat index of a neighbor, around periodic axes; -1 if it is outside the image."""
+def beyond(position, step, way, shape, periodic):
+    """Return the flat index of a neighbor, around periodic axes; -1 if it is outside the image.
+
+    `way` is 1, or -1 for the neighbor from which the step leads here.
+    """
     index = np.int64(0)
     for axis in range(position.size):
-        there = position[axis] + step[axis]
+        there = position[axis] + way * step[axis]
         if there < 0 or there >= shape[axis]:
             if not periodic[axis]:
                 return np.int64(-1)

@@ -95,17 +95,8 @@ def unite_first_arcs(offsets, neighbors, parents, begin, end):
 
 
 @njit(nogil=True, cache=True)
-def unite_smaller_arcs(offsets, neighbors, parents, begin, end):
-    """Unite vertices with their smaller neighbors."""
-    for i in range(begin, end):
-        for k in range(offsets[i], offsets[i + 1]):
-            if neighbors[k] < i:
-                unite_shared(parents, parents.dtype.type(i), parents.dtype.type(neighbors[k]))
-
-
-@njit(nogil=True, cache=True)
-def unite_other_arcs(offsets, neighbors, parents, largest, begin, end):
-    """Unite vertices whose parent is not `largest` with all but their first neighbors.
+def unite_arcs(offsets, neighbors, parents, skipped, largest, begin, end):
+    """Unite vertices whose parent is not `largest` with all but their first, `skipped` neighbors.
 
     An edge between a vertex of `largest`, a root before this pass, and another is seen from the
     other one. If it is -1, vertices are united with their smaller neighbors only.
@@ -113,7 +104,7 @@ def unite_other_arcs(offsets, neighbors, parents, largest, begin, end):
     for i in range(begin, end):
         if parents[i] == largest:
             continue
-        for k in range(offsets[i] + FIRST, offsets[i + 1]):
+        for k in range(offsets[i] + skipped, offsets[i + 1]):
             if largest >= 0 or neighbors[k] < i:
                 unite_shared(parents, parents.dtype.type(i), parents.dtype.type(neighbors[k]))
 
@@ -137,8 +128,8 @@ def compress(parents: HostArray) -> None:
 
 def unite_all(domain: Graph, parents: HostArray) -> None:
     """Unite every vertex with its smaller neighbors."""
-    graph = domain.offsets, domain.neighbors, parents
-    threads.each(unite_smaller_arcs, [(*graph, *each) for each in _ranges(parents)])
+    graph = domain.offsets, domain.neighbors, parents, 0, -1
+    threads.each(unite_arcs, [(*graph, *each) for each in _ranges(parents)])
 
 
 def unite_first(domain: Graph, parents: HostArray) -> None:
@@ -157,8 +148,8 @@ def find_largest(parents: HostArray) -> int:
 
 def unite_rest(domain: Graph, parents: HostArray, largest: int) -> None:
     """Unite vertices outside the component of `largest` with others; if -1, with smaller ones."""
-    graph = domain.offsets, domain.neighbors, parents, largest
-    threads.each(unite_other_arcs, [(*graph, *each) for each in _ranges(parents)])
+    graph = domain.offsets, domain.neighbors, parents, FIRST, largest
+    threads.each(unite_arcs, [(*graph, *each) for each in _ranges(parents)])
 
 
 def finish(parents: HostArray) -> NDArray[np.int64]:

@@ -30,25 +30,9 @@ def index(runs, counts, first_block, last_block):
         runs.parents[run] = run
 
 
-@njit(nogil=True, cache=True, **BORROWING)
-def number(counts, parents, ends):
-    """Replace the parent of each run by its label, in order of first runs; return the number N.
-
-    `counts` is (slabs + 1,) of int64: the first run of each slab. ``ends[slab + 1]`` is set to the
-    number of components that begin before the end of a slab. Run 0 gets label 0.
-    """
-    components = parents.dtype.type(0)
-    ends[0] = 0
-    parents[0] = 0
-    for slab in range(counts.size - 1):
-        components = number_range(parents, counts[slab], counts[slab + 1], components)
-        ends[slab + 1] = components
-    return components
-
-
 @inlined
 def number_range(parents, begin, end, components):
-    """Give numbers to a range of runs, as `number`, after `components` others; return the total."""
+    """Give numbers to a range of runs, after `components` others; return the total."""
     for run in range(np.uint64(begin), np.uint64(end)):
         parent = np.uint64(parents[run])  # unsigned: no index counts from the end
         components += parents.dtype.type(parent == run)
@@ -85,14 +69,14 @@ def count_roots(parents, begin, end):
 
 
 @njit(nogil=True, cache=True, **BORROWING)
-def number_part(counts, parents, first_block, last_block, slab, components, ends):
-    """Give numbers to the runs of some blocks, while other threads do so for those before them.
+def number(counts, parents, first_block, last_block, slab, components, ends):
+    """Replace the parent of each run of some blocks by its label, in order of first runs.
 
-    As `number`, but where the parent of a run, or its parent's parent, is in an earlier block, the
-    run gets ``~other``, where run `other` has the same label; `follow` looks it up. `counts` is (B
-    + 1,): the first run of each block. `slab` is the number of blocks of a slab; `components` is
-    the number of components that begin before these blocks. `ends`, (slabs + 1,), is written for
-    these blocks.
+    Other threads may do so for the blocks before them: where the parent of a run, or its parent's
+    parent, is in an earlier block, the run gets ``~other``, where run `other` has the same label;
+    `follow` looks it up. `counts` is (B + 1,): the first run of each block. `slab` is the number of
+    blocks of a slab; `components` is the number of components that begin before these blocks.
+    ``ends[slab + 1]``, of (slabs + 1,), is set to those that begin before the end of a slab.
     """
     label = parents.dtype.type(components)
     begin = np.uint64(counts[first_block])

@@ -28,8 +28,6 @@ from .run_table import locate, new_position, row_of
 # is checked: arrays are flat and C-contiguous, and 64 pixels from every start must exist, except
 # for functions named `..._within`.
 
-ABOVE, UP_TO, BELOW = range(3)
-
 
 def differs(pixels, start, value):
     """Return a word whose bits are set where 64 pixels differ from a value of their type."""
@@ -45,15 +43,6 @@ def exceeds(pixels, start, level):
     word = 0
     for k in range(64):
         if pixels[start + k] > level:
-            word |= 1 << k
-    return np.uint64(word)
-
-
-def precedes(pixels, start, level):
-    """Return a word whose bits are set where 64 pixels are less than a level of their type."""
-    word = 0
-    for k in range(64):
-        if pixels[start + k] < level:
             word |= 1 << k
     return np.uint64(word)
 
@@ -96,7 +85,7 @@ def agrees_within(pixels, start, other, width):
     return word
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def differs_within(pixels, start, value, width):
     """Return a word whose bits are set where `width` pixels differ from a value, and 0 after."""
     if start + 64 <= pixels.size:
@@ -104,30 +93,6 @@ def differs_within(pixels, start, value, width):
     word = NONE
     for k in range(width):
         if pixels[start + k] != value:
-            word |= ONE << np.uint64(k)
-    return word
-
-
-@njit(nogil=True, cache=True)
-def compares_within(pixels, start, level, compare, width):
-    """Return a word whose bits are set where `width` pixels compare with a level; later bits are 0.
-
-    `compare` is `ABOVE`, `UP_TO` or `BELOW`: pixels are greater, not greater, or less. NaN never
-    compares.
-    """
-    if start + 64 <= pixels.size:
-        if compare == ABOVE:
-            word = exceeds(pixels, start, level)
-        else:
-            word = precedes(pixels, start, level)
-            if compare == UP_TO:
-                word |= ~differs(pixels, start, level)
-        return word & (ALL >> np.uint64(64 - width))
-    word = NONE
-    for k in range(width):
-        value = pixels[start + k]
-        found = value > level if compare == ABOVE else value < level
-        if found or (compare == UP_TO and value == level):
             word |= ONE << np.uint64(k)
     return word
 
@@ -171,7 +136,6 @@ def _comparing(function, sign):
 
 _comparing(differs, "!=")
 _comparing(exceeds, ">")
-_comparing(precedes, "<")
 
 
 @twin(agrees, lambda pixels, start, other: types.uint64(pixels, types.intp, types.intp))
@@ -228,41 +192,32 @@ def pack(pixels, columns, background, bounded, binary, bits):
         for word in range(bits.shape[1]):
             start = row * columns + 64 * word
             width = smaller(64, columns - 64 * word)
-            valid = ALL >> np.uint64(64 - width)
-            if start + 64 <= pixels.size:
-                foreground = (differs(pixels, start, background) if bounded else ALL) & valid
-                if foreground != NONE:
-                    if found == NOTHING:
-                        found = ONE_VALUE
-                        value = pixels[start + lowest(foreground)]
-                    if not binary and (differs(pixels, start, value) & foreground) != NONE:
-                        return SEVERAL, value
-            else:
-                foreground = NONE
-                for k in range(width):
-                    pixel = pixels[start + k]
-                    if not bounded or pixel != background:
-                        foreground |= ONE << np.uint64(k)
-                        if found == NOTHING:
-                            found = ONE_VALUE
-                            value = pixel
-                        if pixel != value and not binary:
-                            return SEVERAL, value
+            foreground = ALL >> np.uint64(64 - width)
+            if bounded:
+                foreground = differs_within(pixels, start, background, width)
+            if foreground != NONE:
+                if found == NOTHING:
+                    found = ONE_VALUE
+                    value = pixels[start + lowest(foreground)]
+                if not binary and differs_within(pixels, start, value, width) & foreground != NONE:
+                    return SEVERAL, value
             bits[row, word] = foreground
     return found, value
 
 
-@njit(nogil=True, cache=True, **BORROWING)
-def pack_compared(pixels, columns, level, compare, bits):
-    """Set a bit for every pixel that compares with a level, see `compares_within`.
+CACHED = 2**17  # pixels that are compared, and packed while in the cache
 
-    `pixels` is (R * columns,); `bits` is (R, words) of uint64.
-    """
-    for row in range(bits.shape[0]):
-        for word in range(bits.shape[1]):
-            start = row * columns + 64 * word
-            width = smaller(64, columns - 64 * word)
-            bits[row, word] = compares_within(pixels, start, level, compare, width)
+
+def pack_compared(pixels, columns, compare, level, bits):
+    """Set a bit for every pixel for which `compare(pixel, level)` is not 0; see `pack`."""
+    rows, found = max(1, CACHED // columns), NOTHING
+    for first in range(0, len(bits), rows):
+        last = first + rows
+        mask = compare(pixels[first * columns : last * columns], level)
+        mask = mask.view(f"u{mask.itemsize}")
+        met, _ = pack(mask, columns, mask.dtype.type(0), True, True, bits[first:last])
+        found = max(found, met)
+    return found, None
 
 
 @njit(nogil=True, cache=True, **BORROWING)

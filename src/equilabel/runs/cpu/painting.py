@@ -195,6 +195,7 @@ def _pick(context, builder, table_type, table, begins, run):
 
 FEW = 4  # runs in a word up to which painting them one by one is faster
 BYTE = np.uint64(255)
+EIGHT = 8  # pixels that are written at once
 
 
 @njit(nogil=True, cache=True, **BORROWING)
@@ -210,8 +211,7 @@ def paint_rows(runs, columns, first_row, last_row, blank, out):
     row = first_row
     while row < last_row:
         locate(row, shape, position)
-        line = (position[0] * grid[1] + position[1]) * grid[2] + position[2]
-        line = (line * grid[3] + position[3] // runs.deep) * grid[4]
+        line = line_of_blocks(position, grid, runs.deep)
         y = position[4]
         end = smaller(row + shape[4] - y, last_row)
         while row < end:
@@ -276,7 +276,7 @@ def paint_row(runs, columns, row, block, limit, blank, out):
             begins = runs.starts[block, word]
             run = runs.first[block, word] - 1
             width = smaller(64, columns - 64 * word)
-            paint_part(out, begin, width, runs.bits[row, word], begins, run, runs.parents)
+            paint_part(out, begin, width, limit, runs.bits[row, word], begins, run, runs.parents)
 
 
 @inlined
@@ -330,13 +330,21 @@ def paint_many(out, begin, pixels, begins, run, labels):
         run += popcount(some)
 
 
-@called
-def paint_part(out, begin, width, pixels, begins, run, labels):
-    """Paint a part of a word, pixel by pixel."""
-    for k in range(width):
+@inlined
+def paint_part(out, begin, width, limit, pixels, begins, run, labels):
+    """Paint a part of a word, eight pixels at a time while there are as many before `limit`."""
+    k = 0
+    while k < width and begin + k + EIGHT <= limit:
+        shift = np.uint64(k)
+        some = (begins >> shift) & BYTE
+        spread(out, begin + k, (pixels >> shift) & BYTE, some, run, labels)
+        run += popcount(some)
+        k += EIGHT
+    while k < width:
         shift = np.uint64(k)
         run += np.int64((begins >> shift) & ONE)
-        out[begin + k] = labels[run] * np.int64((pixels >> shift) & ONE)
+        out[begin + k] = labels[run] if (pixels >> shift) & ONE != NONE else labels.dtype.type(0)
+        k += 1
 
 
 # ---- The pass from runs to pixels for labels that do not fit into the caches
@@ -398,7 +406,7 @@ def stream_row(runs, columns, row, block, limit, line, out):
             run = np.int64(runs.first[block, word]) - 1
         if begin + 64 > limit:
             width = min(64, columns - 64 * word)
-            paint_part(out, begin, width, pixels, begins, run, runs.parents)
+            paint_part(out, begin, width, limit, pixels, begins, run, runs.parents)
             continue
         before = begins - ONE if begins != NONE else NONE
         if (begins | pixels) & before == NONE:  # one run, or none, which is run 0

@@ -10,7 +10,7 @@ import numpy as np
 from equilabel.devices import threads
 
 from . import bonds, boundaries, numbering, packing, painting, unions
-from .packing import ABOVE, BELOW, UP_TO, is_whole
+from .packing import is_whole
 from .run_table import RunTable
 from .serial import UNSIGNED
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TAKES_ROOM = False  # `pack` does not need the memory of the labels
 MANY = 2**17  # runs from which it is worth testing whether there is a single component
-COMPARES = {">": ABOVE, "<=": UP_TO, "<": BELOW}
+COMPARES = {">": np.greater, "<=": np.less_equal, "<": np.less}
 
 
 def pack(domain: Grid | Bonds, room: Array = None) -> RunTable:
@@ -36,7 +36,7 @@ def pack(domain: Grid | Bonds, room: Array = None) -> RunTable:
     table = RunTable.of_grid(grid, grid.block)
     table.domain = grid if grid.periodic else None
     if compare in COMPARES:
-        _find(table, image, packing.pack_compared, level, COMPARES[compare])
+        _find(table, image, packing.pack_compared, COMPARES[compare], level)
         return table
     bounded = compare != "all"
     value = level if bounded else image.dtype.type(0)
@@ -65,7 +65,7 @@ def unite(table: RunTable) -> None:
             before = (table.pixels, table.columns, table.runs, table.edges)
             unions.link_values(*before, span)
         elif len(table.edges):
-            unions.link(table.runs, table.edges, 0, span)
+            unions.link(table.runs, table.edges, 0, False, span)
     if table.domain is not None:
         boundaries.join_runs(table, table.domain)
 
@@ -78,12 +78,11 @@ def _unite_inside(table: RunTable, span: tuple[int, int]) -> None:
     if table.pixels is not None:
         unions.link_values(table.pixels, table.columns, runs, edges, within)
     elif len(edges):
-        if runs.tall == 1:
+        single = runs.tall == 1
+        if single:
             unions.link_rows_above(runs, within)
-        else:
-            unions.link_first_edge(runs, edges, within)
-        if len(edges) > 1:
-            unions.link(runs, edges, 1, within)
+        if len(edges) > single:
+            unions.link(runs, edges, int(single), True, within)
 
 
 def number(table: RunTable) -> int:
@@ -97,9 +96,9 @@ def number(table: RunTable) -> int:
         table.one = True
         return 1
     slab = table.slab
-    counts = table.counts[::slab].copy()
-    ends = np.empty(counts.size, np.int64)
-    components = int(numbering.number(counts, table.parents, ends))
+    ends = np.empty(table.blocks // slab + 1, np.int64)
+    numbering.number(table.counts, table.parents, 0, table.blocks, slab, 0, ends)
+    components = int(ends[-1])
     runs = table.runs
     if runs.deep * runs.tall > 1 and components > 1:
         order = np.zeros(components + 1, table.parents.dtype)
@@ -124,13 +123,8 @@ def _is_one(table: RunTable) -> bool:
     spans = [(parents, a + 2, b + 2) for a, b in threads.ranges(end - 2, 4 * end)]
     if not all(threads.each(numbering.is_one, spans)):
         return False
-    threads.each(_fill, spans)
-    parents[1] = 1
+    parents[1:end] = 1
     return True
-
-
-def _fill(parents: HostArray, begin: int, end: int) -> None:
-    parents[begin:end] = 1
 
 
 def paint(table: RunTable, out: HostArray, blank: bool) -> None:
@@ -144,7 +138,9 @@ def paint(table: RunTable, out: HostArray, blank: bool) -> None:
         one = [(table.runs.bits, table.columns, a, b, blank, past, out) for a, b in spans]
         threads.each(painting.paint_one, one)
         return
-    if not blank and _pays_streaming(table, out):
+    # Faster where 64 pixels have at most one run on average.
+    few = int(table.counts[-1]) <= table.runs.bits.size
+    if not blank and few and painting.is_streamed(table.columns, out):
         streamed = [(table.runs, table.columns, a, b, out) for a, b in spans]
         threads.each(painting.stream_rows, streamed)
         return
@@ -164,15 +160,6 @@ def _unsigned(pixels: HostArray, level: Any) -> tuple[HostArray, Any]:
     return pixels.view(kind), None if level is None else level.view(kind)
 
 
-def _pays_streaming(table: RunTable, out: HostArray) -> bool:
-    """Return whether it is faster to write labels past the caches.
-
-    It is if 64 pixels have at most one run on average and `painting.is_streamed` holds.
-    """
-    few = int(table.counts[-1]) <= table.runs.bits.size
-    return bool(few and painting.is_streamed(table.columns, out))
-
-
 def _find(table: RunTable, image: HostArray, kernel: Kernel, *arguments: Any) -> list[Any]:
     """Fill `bits` by a kernel and find the runs of foreground, part by part in threads."""
     columns, runs, counts = table.columns, table.runs, table.counts
@@ -183,15 +170,15 @@ def _find(table: RunTable, image: HostArray, kernel: Kernel, *arguments: Any) ->
         first, last = table.first_row(begin), table.first_row(end)
         part = flat[first * columns : last * columns] if contiguous else _rows(image, first, last)
         found = kernel(part, columns, *arguments, runs.bits[first:last])
-        if found is not None and found[0] == packing.NOTHING:
+        if found[0] == packing.NOTHING:
             runs.starts[begin:end] = 0
             counts[begin + 1 : end + 1] = 0
-        elif found is None or found[0] != packing.SEVERAL:
+        elif found[0] != packing.SEVERAL:
             packing.begin(runs, begin, end, counts)
         return found
 
     found = threads.each(find, table.pieces())
-    if not any(each is not None and each[0] == packing.SEVERAL for each in found):
+    if not any(kind == packing.SEVERAL for kind, _ in found):
         table.number_runs()
     return found
 

@@ -211,9 +211,15 @@ def block_of(runs, row):
 @inlined
 def label_at(runs, block, x):
     """Return the label of a foreground pixel of a block, once `parents` are labels."""
+    return runs.parents[run_at(runs, block, x)]
+
+
+@inlined
+def run_at(runs, block, x):
+    """Return the run of a foreground pixel of a block."""
     bit = ONE << np.uint64(x & 63)
     before = popcount(runs.starts[block, x >> 6] & (bit | (bit - ONE)))
-    return runs.parents[runs.first[block, x >> 6] + before - 1]
+    return runs.first[block, x >> 6] + before - 1
 
 
 # ---- Coordinates of a row, on the stack

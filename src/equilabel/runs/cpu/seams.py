@@ -25,88 +25,13 @@ def unite_edges(parents, edges):
 def lower_firsts(parents, firsts):
     """Point every element at its root, set ``firsts[root]`` to the least of its component.
 
-    Return the number of roots. `parents` is (P,) of int32 or int64, a forest; `firsts` is (P,) of
-    int64.
+    `parents` is (P,) of int32 or int64, a forest; `firsts` is (P,) of int64.
     """
-    count = 0
     for i in range(parents.size):
         root = parents[parents[i]]  # that of an earlier element is resolved
         parents[i] = root
-        count += root == i
         if firsts[i] < firsts[root]:
             firsts[root] = firsts[i]
-    return count
-
-
-@njit(nogil=True, cache=True)
-def list_roots(parents, firsts, keys):
-    """Write the values of all roots to `keys`, (N,) of int64, in the order of the roots.
-
-    `parents` is (P,), roots of all elements; `firsts` is (P,) of int64.
-    """
-    found = 0
-    for i in range(parents.size):
-        if parents[i] == i:
-            keys[found] = firsts[i]
-            found += 1
-
-
-MANY = 64  # most keys in a bucket, which is sorted by insertion
-
-
-@njit(nogil=True, cache=True)
-def rank_keys(keys, ends, order):
-    """Replace every key by its rank, from 1; return False if they are not spread evenly enough.
-
-    A bucket sort: `keys` is (N,) of int64, not negative and all different; `ends`, (S + 1,) of
-    int64 for S buckets, and `order`, (N,) of int64, are overwritten. Fails if a bucket gets more
-    than `MANY` keys; then `keys` are unchanged.
-    """
-    largest = np.int64(0)
-    for i in range(keys.size):
-        largest = max(largest, keys[i])
-    shift = np.int64(0)
-    while largest >> shift >= ends.size - 1:
-        shift += 1
-    ends[:] = 0
-    for i in range(keys.size):
-        ends[(keys[i] >> shift) + 1] += 1
-    for k in range(ends.size - 1):
-        if ends[k + 1] > MANY:
-            return False
-        ends[k + 1] += ends[k]
-    for i in range(keys.size):
-        k = keys[i] >> shift
-        order[ends[k]] = i
-        ends[k] += 1
-    first = np.int64(0)
-    for k in range(ends.size - 1):
-        for i in range(first + 1, ends[k]):
-            moved, j = order[i], i
-            while j > first and keys[order[j - 1]] > keys[moved]:
-                order[j] = order[j - 1]
-                j -= 1
-            order[j] = moved
-        first = ends[k]
-    for i in range(keys.size):
-        keys[order[i]] = i + 1
-    return True
-
-
-@njit(nogil=True, cache=True)
-def number_elements(parents, numbers):
-    """Replace the root of every element, (P,), by the number of the root.
-
-    `numbers` is (N,) of int64, for the roots in their order.
-    """
-    found = 0
-    for i in range(parents.size):
-        root = parents[i]
-        if root == i:
-            parents[i] = numbers[found]
-            found += 1
-        else:  # the root is an earlier element, which has its number
-            parents[i] = parents[root]
 
 
 # ---- Pairs of labels that touch where two blocks meet
@@ -199,17 +124,3 @@ def paint_columns(runs, first, last, out):
         for x in range(first, last):
             inside = (runs.bits[row, x >> 6] & (ONE << np.uint64(x & 63))) != NONE
             out[row, x - first] = label_at(runs, block, x) if inside else 0
-
-
-@njit(nogil=True, cache=True)
-def mark_labels(runs, rows, first, last, marks):
-    """Write 1 to `marks`, (N + 1,), for the labels in columns `first` to `last` of chosen rows.
-
-    `rows` are (L,) of int64; the `parents` of `runs` are labels by now.
-    """
-    for k in range(rows.size):
-        row = rows[k]
-        block = block_of(runs, row)
-        for x in range(first, last):
-            if (runs.bits[row, x >> 6] & (ONE << np.uint64(x & 63))) != NONE:
-                marks[label_at(runs, block, x)] = 1

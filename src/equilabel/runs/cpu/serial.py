@@ -14,13 +14,22 @@ from equilabel.domains.grid import row_unions
 
 from .numbering import index, is_one, number, number_range, relabel, reorder
 from .packing import NOTHING, SEVERAL, begin, is_whole, pack, pack_values
-from .painting import BYTE, paint, paint_few, paint_many, paint_one, paint_rows, spread
+from .painting import (
+    BYTE,
+    EIGHT,
+    paint,
+    paint_few,
+    paint_many,
+    paint_one,
+    paint_part,
+    paint_rows,
+    spread,
+)
 from .painting import FEW as FEW_PAINTED
 from .run_table import AXES, SLACK, Runs
 from .unions import (
     first_contacts,
     link,
-    link_first_edge,
     link_rows_above,
     link_values,
     unite_straight,
@@ -57,7 +66,6 @@ def left_out(labels, size):
 
 VALUES = -2  # returned instead of a number of components
 FEW_RUNS = 3  # runs in a word up to which uniting them one by one is faster
-EIGHT = 8  # runs or pixels that are written at once
 
 
 @njit(nogil=True, cache=True)
@@ -182,7 +190,7 @@ def paint_rows_in_turn(bits, columns, parents, labels):
             carry = pixels >> LAST
             count = popcount(begins)
             if width <= 32 or begin + 64 > labels.size:
-                paint_bytes(labels, begin, width, pixels, begins, run, parents)
+                paint_part(labels, begin, width, labels.size, pixels, begins, run, parents)
             elif pixels == NONE:
                 paint(labels, begin, NONE, np.int32(0))
             elif count <= FEW_PAINTED:
@@ -190,23 +198,6 @@ def paint_rows_in_turn(bits, columns, parents, labels):
             else:
                 paint_many(labels, begin, pixels, begins, run, parents)
             run += count
-
-
-@inlined
-def paint_bytes(labels, begin, width, pixels, begins, run, table):
-    """Paint a part of a word, eight pixels at a time while the image has as many left."""
-    k = 0
-    while k < width and begin + k + EIGHT <= labels.size:
-        shift = np.uint64(k)
-        some = (begins >> shift) & BYTE
-        spread(labels, begin + k, (pixels >> shift) & BYTE, some, run, table)
-        run += popcount(some)
-        k += EIGHT
-    while k < width:
-        shift = np.uint64(k)
-        run += np.int64((begins >> shift) & ONE)
-        labels[begin + k] = table[run] if (pixels >> shift) & ONE != NONE else np.int32(0)
-        k += 1
 
 
 # ---- The method `runs` in a single call, for images that one thread labels
@@ -263,12 +254,10 @@ def label_runs(pixels, level, plan, edges, row_edges, labels):
     begin(unknown, 0, blocks, counts)
     runs = index_runs(unknown, counts)
     if counts[blocks] > 1:
-        if edges.shape[0] > 0:
-            if runs.tall == 1:
-                link_rows_above(runs, (0, blocks, 0, blocks))
-            else:
-                link_first_edge(runs, edges, (0, blocks, 0, blocks))
-        link(runs, edges, 1, (0, blocks, 0, blocks))
+        within, single = (0, blocks, 0, blocks), runs.tall == 1
+        if single and edges.shape[0] > 0:
+            link_rows_above(runs, within)
+        link(runs, edges, np.int64(single), True, within)
     return skip * SKIP + number_runs(runs, counts, columns, labels)
 
 
@@ -339,7 +328,8 @@ def number_runs(runs, counts, columns, labels):
         return 1
     slab = runs.grid[4] if runs.deep > 1 else 1
     ends = np.empty(blocks // slab + 1, np.int64)
-    components = number(counts[::slab].copy(), runs.parents, ends)
+    number(counts, runs.parents, 0, blocks, slab, 0, ends)
+    components = ends[-1]
     if runs.deep * runs.tall > 1 and components > 1:
         order = np.zeros(components + 1, np.int32)
         reorder(runs, 0, blocks // slab, ends, order)
@@ -355,18 +345,6 @@ FLAT, FLAT_FULL = 2**18, 2**16  # pixels in 2D up to which `label_rows` is faste
 ALIGNED = 2**13  # pixels from which labels begin at a multiple of 32 bytes
 INT32 = np.dtype(np.int32)
 UNSIGNED = {np.dtype(kind): np.dtype(f"u{np.dtype(kind).itemsize}") for kind in "?bhilq"}
-
-
-@lru_cache(256)
-def single_call(
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-    foreground: Foreground,
-    connectivity: int,
-    stacked: bool,
-) -> SingleCall:
-    """Return the call for images of one shape and type, prepared at most once."""
-    return SingleCall(shape, dtype, foreground, connectivity, stacked)
 
 
 class SingleCall:
@@ -397,11 +375,11 @@ class SingleCall:
         given = [*(1,) * (AXES + 1 - rank), *shape, compare != "all", values, *block]
         self._plan = np.array(given, np.int64)
         self._room = size + ROOM if size >= ALIGNED else 0
+        self._ready: set[Any] = set()
         if self._by_rows:
             level = self._level.astype(np.int64)[0]
             numbers = [size // columns, columns, level, compare != "all", values, connectivity == 2]
             self._row_plan = np.array(numbers, np.int64)
-        self._ready: set[Any] = set()
 
     def label(self, image: HostArray, out: Array = None) -> tuple[NDArray[np.int32], int] | None:
         """Return labels of an image and their number, or None if this had to be compiled first.
@@ -462,10 +440,13 @@ class SingleCall:
         return count
 
     def _is_ready(self, kernel: Any, asked: tuple[Any, ...]) -> bool:
-        """Return whether to call a kernel; a yes is remembered."""
+        """Return whether to call a kernel; a yes is remembered, which saves a tenth of a call."""
         if kernel in self._ready:
             return True
         if not is_worth_compiling(kernel, asked):
             return False
         self._ready.add(kernel)
         return True
+
+
+single_call = lru_cache(256)(SingleCall)  # prepared at most once for each kind of image

@@ -18,54 +18,6 @@ from equilabel.devices.jit import BORROWING, called, is_kept, njit
 
 from . import numbering, packing, painting, team, unions
 from .run_table import SLACK, RunTable
-from .team import (
-    BEGIN,
-    BINARY,
-    BLANK,
-    BOUNDED,
-    COLUMNS,
-    COMPONENTS,
-    COUNT,
-    FIND,
-    FOLLOW,
-    INDEX,
-    JOIN,
-    LEFT,
-    LINK,
-    LINK_FIRST,
-    LINK_ROWS,
-    LOOKS,
-    NUMBER,
-    NUMBERS,
-    ONE_LABEL,
-    OPEN,
-    ORDER,
-    PACK,
-    PAINT,
-    REACH,
-    RELABEL,
-    RENAME,
-    REORDER,
-    RESOLVE,
-    ROOTS,
-    ROWS,
-    RUNS,
-    SEVERAL,
-    SLAB,
-    STREAMABLE,
-    STREAMED,
-    UNITE,
-    Job,
-    claim,
-    finish,
-    make_job,
-    open_next,
-    resumed,
-    sample_job,
-    stop,
-    stopped,
-    wait,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,20 +46,20 @@ def work(job, most):
     board, phases = job.board, job.phases
     last = phases.shape[0]
     while True:
-        phase = read(board, OPEN)
-        if phase >= last or stopped(board):
+        phase = read(board, team.OPEN)
+        if phase >= last or team.stopped(board):
             if most < 0:
-                wait(board, LEFT, 0, 0)
+                team.wait(board, team.LEFT, 0, 0)
             return True
         pieces = phases[phase, 1]
-        piece = claim(board, phase, pieces)
+        piece = team.claim(board, phase, pieces)
         if piece < 0:
-            wait(board, OPEN, phase, job.given[LOOKS])
+            team.wait(board, team.OPEN, phase, job.given[team.LOOKS])
             continue
         do(job, phases[phase, 0], phases[phase, 2], piece)
-        if finish(board, phase, pieces):
+        if team.finish(board, phase, pieces):
             close(job, phases[phase, 0])
-            open_next(board, phase)
+            team.open_next(board, phase)
         most -= 1
         if most == 0:
             return False
@@ -116,18 +68,18 @@ def work(job, most):
 @called
 def do(job, kind, width, piece):
     """Do one piece of a phase; for `JOIN`, with `width` parts on either side."""
-    if kind == FIND:
+    if kind == team.FIND:
         find(job, piece)
-    elif kind == UNITE:
+    elif kind == team.UNITE:
         unite_part(job, piece)
-    elif kind == JOIN:
+    elif kind == team.JOIN:
         join(job, width, piece)
-    elif kind == PAINT:
+    elif kind == team.PAINT:
         paint_piece(job, piece)
-    elif kind == COUNT:
+    elif kind == team.COUNT:
         a, b = first_run(job, piece), first_run(job, piece + 1)
-        job.roots[piece + 1] = count(job.kernels[ROOTS], (job.runs.parents, a, b))
-    elif job.found[COMPONENTS] > 1:
+        job.roots[piece + 1] = count(job.kernels[team.ROOTS], (job.runs.parents, a, b))
+    elif job.found[team.COMPONENTS] > 1:
         rename(job, kind, piece)
 
 
@@ -135,24 +87,24 @@ def do(job, kind, width, piece):
 def close(job, kind):
     """Finish a phase after its last piece, while all other threads wait."""
     found = job.found
-    if kind == FIND:
+    if kind == team.FIND:
         value = -1
         for piece in range(job.values.size):
             one = job.values[piece]
-            if one >= 0 and value >= 0 and one != value and job.given[BINARY] == 0:
-                found[SEVERAL] = 1
-                stop(job.board)
+            if one >= 0 and value >= 0 and one != value and job.given[team.BINARY] == 0:
+                found[team.SEVERAL] = 1
+                team.stop(job.board)
             if one >= 0:
                 value = one
         number_pieces(job)
-        if found[RUNS] + SLACK > job.runs.parents.size:
-            stop(job.board)
-    elif kind == COUNT:
+        if found[team.RUNS] + SLACK > job.runs.parents.size:
+            team.stop(job.board)
+    elif kind == team.COUNT:
         roots = 0
         for part in range(job.roots.size):
             roots += job.roots[part]
             job.roots[part] = roots
-        found[COMPONENTS] = roots
+        found[team.COMPONENTS] = roots
 
 
 @called
@@ -165,7 +117,7 @@ def number_pieces(job):
         job.totals[piece] = run
         run += total
         job.counts[job.pieces[piece + 1, 0]] = run
-    job.found[RUNS] = run
+    job.found[team.RUNS] = run
 
 
 @called
@@ -174,23 +126,23 @@ def find(job, piece):
     given, runs, kernels = job.given, job.runs, job.kernels
     begin, first = job.pieces[piece, 0], job.pieces[piece, 1]
     end, last = job.pieces[piece + 1, 0], job.pieces[piece + 1, 1]
-    columns = given[COLUMNS]
+    columns = given[team.COLUMNS]
     pixels = job.pixels[first * columns : last * columns]
-    bounded, binary = given[BOUNDED] != 0, given[BINARY] != 0
+    bounded, binary = given[team.BOUNDED] != 0, given[team.BINARY] != 0
     asked = (pixels, columns, job.level[0], bounded, binary, runs.bits[first:last])
-    met, value = look(kernels[PACK], asked)
+    met, value = look(kernels[team.PACK], asked)
     job.values[piece] = -1 if met == 0 else value
     job.totals[piece] = 0
     if met == 2:
-        job.found[SEVERAL] = 1
-        stop(job.board)
+        job.found[team.SEVERAL] = 1
+        team.stop(job.board)
     elif met == 0:
         for block in range(begin, end):
             job.counts[block + 1] = 0
             for word in range(runs.starts.shape[1]):
                 runs.starts[block, word] = 0
     else:
-        call(kernels[BEGIN], (runs, begin, end, job.counts))
+        call(kernels[team.BEGIN], (runs, begin, end, job.counts))
         total = 0
         for block in range(begin, end):
             total += job.counts[block + 1]
@@ -207,15 +159,13 @@ def unite_part(job, part):
             run += counts[block]
             counts[block] = run
     begin, end = first_block(job, part), first_block(job, part + 1)
-    call(kernels[INDEX], (runs, counts, begin, end))
+    call(kernels[team.INDEX], (runs, counts, begin, end))
     within = (begin, end, begin, end)
-    if edges.shape[0] > 0:
-        if runs.tall == 1:
-            call(kernels[LINK_ROWS], (runs, within))
-        else:
-            call(kernels[LINK_FIRST], (runs, edges, within))
-    if edges.shape[0] > 1:
-        call(kernels[LINK], (runs, edges, 1, within))
+    single = runs.tall == 1
+    if single and edges.shape[0] > 0:
+        call(kernels[team.LINK_ROWS], (runs, within))
+    if edges.shape[0] > single:
+        call(kernels[team.LINK], (runs, edges, np.int64(single), True, within))
 
 
 @called
@@ -225,8 +175,8 @@ def join(job, width, pair):
     begin = first_block(job, 2 * pair * width)
     middle = first_block(job, (2 * pair + 1) * width)
     end = first_block(job, smaller((2 * pair + 2) * width, parts))
-    end = smaller(end, middle + job.given[REACH])
-    call(job.kernels[LINK], (job.runs, job.edges, 0, (middle, end, begin, middle)))
+    end = smaller(end, middle + job.given[team.REACH])
+    call(job.kernels[team.LINK], (job.runs, job.edges, 0, False, (middle, end, begin, middle)))
 
 
 @called
@@ -234,35 +184,35 @@ def rename(job, kind, part):
     """Work on a part in one of the phases that turn runs of several components into labels."""
     kernels, runs, order = job.kernels, job.runs, job.order
     labels = runs.parents
-    a, b, slab = first_block(job, part), first_block(job, part + 1), job.given[SLAB]
+    a, b, slab = first_block(job, part), first_block(job, part + 1), job.given[team.SLAB]
     first, last = job.counts[a], job.counts[b]
-    if kind == NUMBER:
+    if kind == team.NUMBER:
         before = job.roots[part]
         if order.size > 0:
             for label in range(before, job.roots[part + 1]):
                 order[label + 1] = 0
-        call(kernels[NUMBERS], (job.counts, labels, a, b, slab, before, job.ends))
-    elif kind == RESOLVE:
-        call(kernels[FOLLOW], (labels, first, last))
-    elif kind == REORDER:
-        call(kernels[ORDER], (runs, a // slab, b // slab, job.ends, order))
-    elif kind == RELABEL:
-        call(kernels[RENAME], (labels, first, last, order))
+        call(kernels[team.NUMBERS], (job.counts, labels, a, b, slab, before, job.ends))
+    elif kind == team.RESOLVE:
+        call(kernels[team.FOLLOW], (labels, first, last))
+    elif kind == team.REORDER:
+        call(kernels[team.ORDER], (runs, a // slab, b // slab, job.ends, order))
+    elif kind == team.RELABEL:
+        call(kernels[team.RENAME], (labels, first, last, order))
 
 
 @called
 def paint_piece(job, piece):
     """Write the labels of some rows."""
     given, runs, found, kernels, out = job.given, job.runs, job.found, job.kernels, job.out
-    begin, end, columns = job.lines[piece], job.lines[piece + 1], given[COLUMNS]
-    blank, streamable = given[BLANK] != 0, given[STREAMABLE] != 0
-    if found[COMPONENTS] == 1:
+    begin, end, columns = job.lines[piece], job.lines[piece + 1], given[team.COLUMNS]
+    blank, streamable = given[team.BLANK] != 0, given[team.STREAMABLE] != 0
+    if found[team.COMPONENTS] == 1:
         asked = (runs.bits, columns, begin, end, blank, streamable, out)
-        call(kernels[ONE_LABEL], asked)
-    elif streamable and found[RUNS] <= runs.bits.size:
-        call(kernels[STREAMED], (runs, columns, begin, end, out))
-    elif found[RUNS] > 1 or not blank:
-        call(kernels[ROWS], (runs, columns, begin, end, blank, out))
+        call(kernels[team.ONE_LABEL], asked)
+    elif streamable and found[team.RUNS] <= runs.bits.size:
+        call(kernels[team.STREAMED], (runs, columns, begin, end, out))
+    elif found[team.RUNS] > 1 or not blank:
+        call(kernels[team.ROWS], (runs, columns, begin, end, blank, out))
 
 
 @called
@@ -306,7 +256,7 @@ def label_in_team(grid: Grid, room: Callable[[], tuple[HostArray, bool]]) -> int
     table = RunTable.of_grid(grid, grid.block)
     if table.blocks // table.slab < FEWEST or not _is_ready():
         return None
-    job = make_job(table, helpers)
+    job = team.make_job(table, helpers)
     background = np.zeros(1, np.uint8)
     if compare != "all":
         background[0] = np.asarray(level).view(np.uint8)
@@ -325,7 +275,7 @@ def label_in_team(grid: Grid, room: Callable[[], tuple[HostArray, bool]]) -> int
     if job.found[team.SEVERAL]:
         return None
     if job.found[team.RUNS] + SLACK > job.runs.parents.size:
-        job = resumed(job)
+        job = team.resumed(job)
         _run(job, helpers)
     return int(job.found[team.COMPONENTS])
 
@@ -333,7 +283,7 @@ def label_in_team(grid: Grid, room: Callable[[], tuple[HostArray, bool]]) -> int
 @cache
 def _kernels(tall: int, deep: int, edges: int, streamed: bool) -> Any:
     """Compile or load the kernels that a job calls, and return their addresses."""
-    sample = sample_job()
+    sample = team.sample_job()
     table, counts, ends, out = sample.runs, sample.counts, sample.ends, sample.out
     bits, parents, lines, span = table.bits, table.parents, sample.edges, (0, 0, 0, 0)
     asked: dict[int, tuple[Any, ...]] = {
@@ -341,17 +291,14 @@ def _kernels(tall: int, deep: int, edges: int, streamed: bool) -> Any:
         team.BEGIN: (packing.begin, table, 0, 0, counts),
         team.INDEX: (numbering.index, table, counts, 0, 0),
         team.ROOTS: (numbering.count_roots, parents, 0, 0),
-        team.NUMBERS: (numbering.number_part, counts, parents, 0, 0, 0, 0, ends),
+        team.NUMBERS: (numbering.number, counts, parents, 0, 0, 0, 0, ends),
         team.FOLLOW: (numbering.follow, parents, 0, 0),
         team.ROWS: (painting.paint_rows, table, 0, 0, 0, True, out),
         team.ONE_LABEL: (painting.paint_one, bits, 0, 0, 0, True, True, out),
     }
     if edges:
-        asked[team.LINK] = (unions.link, table, lines, 0, span)
-        if tall == 1:
-            asked[team.LINK_ROWS] = (unions.link_rows_above, table, span)
-        else:
-            asked[team.LINK_FIRST] = (unions.link_first_edge, table, lines, span)
+        asked[team.LINK] = (unions.link, table, lines, 0, True, span)
+        asked[team.LINK_ROWS] = (unions.link_rows_above, table, span)
     if tall * deep > 1:
         asked[team.ORDER] = (numbering.reorder, table, 0, 0, ends, parents)
         asked[team.RENAME] = (numbering.relabel, parents, 0, 0, parents)
@@ -366,13 +313,13 @@ def _kernels(tall: int, deep: int, edges: int, streamed: bool) -> Any:
 def _is_ready() -> bool:
     """Return whether a team needs no compilation, or would have been faster many times before."""
     global _left
-    if _left > 0 and _left == PATIENCE and is_kept(work, (sample_job(), -1)):
+    if _left > 0 and _left == PATIENCE and is_kept(work, (team.sample_job(), -1)):
         _left = 0
     _left = max(0, _left - 1)
     return _left == 0
 
 
-def _run(job: Job, helpers: int) -> None:
+def _run(job: team.Job, helpers: int) -> None:
     """Run a job with helpers; a signal in the caller or an error in a helper ends it."""
     board = job.board
     errors: list[BaseException] = []

@@ -33,40 +33,6 @@ def unite_straight(parents, events, mine, theirs):
 
 
 @inlined
-def unite_left(parents, events, mine, theirs):
-    """Unite the run at every bit of `events` with the run of the other row one pixel before it."""
-    starts, run = mine
-    other_starts, other_run = theirs
-    while events != NONE:
-        bit = events & (~events + ONE)
-        below = bit - ONE
-        unite(
-            parents,
-            run + popcount(starts & (bit | below)) - 1,
-            other_run + popcount(other_starts & below) - 1,
-        )
-        events ^= bit
-
-
-@inlined
-def unite_right(parents, events, mine, theirs, beyond):
-    """Unite the run at every bit of `events` with the run of the other row one pixel after it."""
-    starts, run = mine
-    other_starts, other_run = theirs
-    next_starts, next_run = beyond
-    while events != NONE:
-        bit = events & (~events + ONE)
-        upto = bit ^ (bit - ONE)
-        if bit >> LAST:
-            other = next_run + popcount(next_starts & ONE) - 1
-        else:
-            after = (bit << ONE) | upto
-            other = other_run + popcount(other_starts & after) - 1
-        unite(parents, run + popcount(starts & upto) - 1, other)
-        events ^= bit
-
-
-@inlined
 def first_contacts(contacts, begins):
     """Keep the first contact between two bits of `begins`: the others are of the same two runs.
 
@@ -78,6 +44,26 @@ def first_contacts(contacts, begins):
 
 
 @inlined
+def point_firsts(parents, events, mine, theirs):
+    """Point runs that begin in a word, their own roots so far, at the first that they touch.
+
+    `find` is not needed for roots. Return the other events.
+    """
+    here, run = mine
+    there, other_run = theirs
+    first = NONE
+    if here != NONE:
+        first = first_contacts(events, here) & ~((here & (~here + ONE)) - ONE)
+    events ^= first
+    while first != NONE:
+        upto = first ^ (first - ONE)
+        one = run + np.uint64(popcount(here & upto)) - ONE
+        parents[one] = parents[other_run + np.uint64(popcount(there & upto)) - ONE]
+        first &= first - ONE
+    return events
+
+
+@inlined
 def unite_contacts(runs, straight, left, right, block, other, word):
     """Unite the runs of two blocks that touch in a word.
 
@@ -86,21 +72,21 @@ def unite_contacts(runs, straight, left, right, block, other, word):
     """
     parents = runs.parents
     starts, other_starts = runs.starts[block, word], runs.starts[other, word]
-    mine = starts, runs.first[block, word]
-    theirs = other_starts, runs.first[other, word]
+    mine, run = (starts, runs.first[block, word]), runs.first[other, word]
     if runs.tall > 1:  # runs of several rows may touch many times
         straight = first_contacts(straight, starts | other_starts)
-    unite_straight(parents, straight, mine, theirs)
+    unite_straight(parents, straight, mine, (other_starts, run))
     if left != NONE:
+        before = other_starts << ONE
         if runs.tall > 1:
-            left = first_contacts(left, starts | (other_starts << ONE))
-        unite_left(parents, left, mine, theirs)
+            left = first_contacts(left, starts | before)
+        unite_straight(parents, left, mine, (before, run))
     if right != NONE:
+        following = smaller(word + 1, runs.starts.shape[1] - 1)
+        after = (other_starts >> ONE) | (runs.starts[other, following] << LAST)
         if runs.tall > 1:
-            right = first_contacts(right, starts | (other_starts >> ONE) | (ONE << LAST))
-        after = smaller(word + 1, runs.starts.shape[1] - 1)
-        beyond = runs.starts[other, after], runs.first[other, after]
-        unite_right(parents, right, mine, theirs, beyond)
+            right = first_contacts(right, starts | after | (ONE << LAST))
+        unite_straight(parents, right, mine, (after, run + popcount(other_starts & ONE)))
 
 
 # ---- The rows that are compared along an edge between blocks, and rows that may connect them
@@ -145,15 +131,15 @@ class Detour(NamedTuple):
 
 
 @inlined
-def line_beside(grid, position, edge):
-    """Return the line of blocks that an edge leads to, or -1 outside the image."""
-    line = np.int64(0)
-    for axis in range(AXES - 1):
+def index_beside(shape, position, edge, axes):
+    """Return the flat index, along some first axes, that an edge leads to; -1 outside."""
+    index = np.int64(0)
+    for axis in range(axes):
         there = position[axis] + edge[axis]
-        if there < 0 or there >= grid[axis]:
+        if there < 0 or there >= shape[axis]:
             return np.int64(-1)
-        line = line * grid[axis] + there
-    return line
+        index = index * shape[axis] + there
+    return index
 
 
 @inlined
@@ -254,13 +240,7 @@ def link_values(pixels, columns, runs, edges, span):
     locate(first_row, shape, position)
     for row in range(first_row, last_row):
         for edge in range(edges.shape[0]):
-            other = 0
-            for axis in range(AXES):
-                there = position[axis] + edges[edge, axis]
-                if there < 0 or there >= shape[axis]:
-                    other = -1
-                    break
-                other = other * shape[axis] + there
+            other = index_beside(shape, position, edges[edge], AXES)
             if other < low or other >= high:
                 continue
             link_row(pixels, columns, runs, row, other, edges[edge, AXES] != 0)
@@ -308,34 +288,8 @@ def link_row(pixels, columns, runs, row, other, diagonal):
 
 
 @njit(nogil=True, cache=True, **BORROWING)
-def link_first_edge(runs, edges, span):
-    """Unite the runs of some blocks, all of them their own roots, along the first edge.
-
-    Images of one or two axes in one thread need only this; `link` is compiled for others. Both
-    contain the same loop: a change of one belongs in both. Arguments are those of `link`.
-    """
-    first_block, last_block, low, high = span
-    grid, edge = runs.grid, edges[0]
-    position = new_position()
-    block = first_block
-    while block < last_block:
-        locate(block, grid, position)
-        end = smaller(position[4] + last_block - block, grid[4])
-        line = line_beside(grid, position, edge)
-        if line >= 0:
-            lines = lines_of(runs, edge, position)
-            begin = position[4]
-            for along in range(larger(begin, -edge[4]), smaller(end, grid[4] - edge[4])):
-                other = line * grid[4] + edge[4] + along
-                if low <= other < high:
-                    rows = rows_along(runs, lines, along)
-                    link_first(runs, rows, edge[5] != 0, block + along - begin, other)
-        block += end - position[4]
-
-
-@njit(nogil=True, cache=True, **BORROWING)
 def link_rows_above(runs, span):
-    """Unite runs as `link_first_edge` does, for single rows whose first edge is the row before."""
+    """Unite fresh runs as `link` does, for single rows whose first edge is the row before."""
     row, last_row, low, high = span
     tall = runs.grid[4]
     y = row % tall
@@ -374,47 +328,43 @@ def link_row_above(runs, row):
             for k in range(NONE, np.uint64(popcount(here))):
                 parents[run + k] = parents[other_run + k]
             continue
-        first = NONE
-        if here != NONE:
-            first = first_contacts(events, here) & ~((here & (~here + ONE)) - ONE)
-        events ^= first
-        while first != NONE:  # runs that begin here are their own roots: `find` is not needed
-            upto = first ^ (first - ONE)
-            one = run + np.uint64(popcount(here & upto)) - ONE
-            parents[one] = parents[other_run + np.uint64(popcount(there & upto)) - ONE]
-            first &= first - ONE
+        events = point_firsts(parents, events, (here, run), (there, other_run))
         mine, theirs = runs.first[row, word], runs.first[other, word]
         unite_straight(parents, events, (here, mine), (there, theirs))
 
 
-@njit(nogil=True, cache=True)
-def link(runs, edges, first_edge, span):
+@njit(nogil=True, cache=True, **BORROWING)
+def link(runs, edges, first_edge, fresh, span):
     """Unite every run of some blocks with the runs of earlier blocks that it touches.
 
-    `edges` is (E, 10), from `domains.grid.block_edges`, followed from `first_edge` on.
-    `span` is (first block, block after the last, low, high): edges lead to blocks `low` to before
-    `high`. Threads first unite runs within their own ranges; the borders between ranges follow one
-    by one.
+    `edges` is (E, 10), from `domains.grid.block_edges`, followed from `first_edge` on; if `fresh`,
+    the first of all is followed while all runs are their own roots. `span` is (first block, block
+    after the last, low, high): edges lead to blocks `low` to before `high`. Threads first unite
+    runs within their own ranges; the borders between ranges follow one by one.
     """
     first_block, last_block, low, high = span
     grid = runs.grid
-    position = np.empty(AXES, np.int64)
+    position = new_position()
     for number in range(first_edge, edges.shape[0]):
         edge = edges[number]
         block = first_block
         while block < last_block:
             locate(block, grid, position)
             end = smaller(position[4] + last_block - block, grid[4])
-            line = line_beside(grid, position, edge)
+            line = index_beside(grid, position, edge, AXES - 1)
             if line >= 0:
                 lines = lines_of(runs, edge, position)
                 begin = position[4]
                 for along in range(larger(begin, -edge[4]), smaller(end, grid[4] - edge[4])):
                     other = line * grid[4] + edge[4] + along
-                    if low <= other < high:
-                        rows = rows_along(runs, lines, along)
+                    if other < low or other >= high:
+                        continue
+                    rows = rows_along(runs, lines, along)
+                    here = block + along - begin
+                    if fresh and number == 0:
+                        link_first(runs, rows, edge[5] != 0, here, other)
+                    else:
                         detour = detour_along(runs, lines, along)
-                        here = block + along - begin
                         link_unknown(runs, rows, detour, edge[5] != 0, here, other)
             block += end - position[4]
 
@@ -466,17 +416,7 @@ def link_first(runs, rows, diagonal, block, other):
             continue
         if runs.tall > 1:
             events = first_contacts(events, here | there)
-        # First contacts of runs that begin here: these are roots, so `find` is not needed.
-        first = NONE
-        if here != NONE:
-            first = first_contacts(events, here) & ~((here & (~here + ONE)) - ONE)
-        events ^= first
-        while first != NONE:
-            bit = first & (~first + ONE)
-            upto = bit ^ (bit - ONE)
-            one = run + np.uint64(popcount(here & upto)) - ONE
-            parents[one] = parents[other_run + np.uint64(popcount(there & upto)) - ONE]
-            first ^= bit
+        events = point_firsts(parents, events, (here, run), (there, other_run))
         if events | left | right != NONE:
             unite_contacts(runs, events, left, right, block, other, word)
 
