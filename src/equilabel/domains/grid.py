@@ -57,7 +57,6 @@ def steps_around(ndim: int, connectivity: int, axis: int, stacked: bool) -> NDAr
 
 
 @cache
-@cache
 def row_unions(
     ndim: int, connectivity: int, stacked: bool
 ) -> tuple[tuple[int, int], NDArray[np.int64], NDArray[np.int64]]:
