@@ -214,7 +214,7 @@ def scan(grid: Grid, labels: NDArray[np.int64], references: NDArray[np.int64]) -
 
 
 @njit(nogil=True, cache=True)
-def analyze(labels, references):
+def analyze(labels: NDArray[np.int64], references: NDArray[np.int64]) -> None:
     """Refer each label in use to the root of its chain (Algorithm 8, analysis phase).
 
     It is done at the element that owns the label. A label in use refers to a label in use that is
@@ -226,7 +226,7 @@ def analyze(labels, references):
 
 
 @njit(nogil=True, cache=True)
-def relabel(labels, references):
+def relabel(labels: NDArray[np.int64], references: NDArray[np.int64]) -> None:
     """Replace each label by the one it refers to (Algorithm 8, labeling phase)."""
     for i in range(labels.size):
         if labels[i] >= 0:
@@ -339,7 +339,7 @@ def spread(
 
 
 @njit(nogil=True, cache=True)
-def next_source(colors, start):
+def next_source(colors: NDArray[np.int64], start: int) -> int:
     """Return the first vertex without a color from `start` on; -1 if there is none."""
     for i in range(start, colors.size):
         if colors[i] < 0:

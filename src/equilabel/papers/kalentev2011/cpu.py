@@ -104,7 +104,7 @@ def lower_labels(labels, values, rows, jumps, shifts):
 
 
 @njit(nogil=True, cache=True)
-def analyze(labels):
+def analyze(labels: NDArray[np.int64]) -> None:
     """Point every element at the root of its chain of labels, ``labels[p] <= p`` (Listing 2)."""
     for position in range(labels.size):
         if labels[position] != 0:
@@ -141,7 +141,7 @@ def count_elements(labels, values, rows, jumps, shifts, counts):
 
 
 @njit(nogil=True, cache=True)
-def analyze_counts(labels, counts):
+def analyze_counts(labels: NDArray[np.int64], counts: NDArray[np.integer]) -> None:
     """Resolve labels as `analyze`, and move the counts of each element to its label.
 
     Listing 4. In the end the first element of a component holds its counts, and all others hold
