@@ -16,6 +16,7 @@ import numpy as np
 from equilabel.arguments import as_host_array, shown
 
 from . import compiling
+from .threads import cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,10 +129,8 @@ def _version(number: int) -> str:
 
 
 def _cpu() -> DeviceReport:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return DeviceReport(
-        "cpu", True, f"{platform.machine()}, {cores} cores", note=compiling.find_obstacle()
-    )
+    description = f"{platform.machine()}, {cores()} cores"
+    return DeviceReport("cpu", True, description, note=compiling.find_obstacle())
 
 
 def _gpu(index: int) -> DeviceReport:
@@ -372,19 +371,15 @@ def resolve(device: str, image: Array = None) -> str:
     return _name(_check_available(index))
 
 
+@cache
 def passes(name: str, device: str) -> ModuleType:
     """Load the kernels of a room for a device that `resolve` returned.
 
     `name` is room and module: "measuring.accumulate" is
     ``equilabel.measuring.<device>.accumulate``.
     """
-    return _load(name, device.partition(":")[0])
-
-
-@cache
-def _load(name: str, device: str) -> ModuleType:
     room, _, module = name.rpartition(".")
-    return import_module(f"equilabel.{room}.{device}.{module}")
+    return import_module(f"equilabel.{room}.{device.partition(':')[0]}.{module}")
 
 
 def _index(device: str) -> int | None:

@@ -120,7 +120,7 @@ def _caches() -> list[Path]:
 
 # ---- News of what is being compiled, for those who would wait without knowing why
 
-_listeners: list[list[Listener]] = []  # one in each: equal ones are told apart
+_listeners: list[Listener] = []
 _lock = Lock()
 _mine = local()  # how many functions this thread is compiling: one compiles those that it calls
 _count = 0  # functions that this process has compiled, or begun to compile
@@ -146,12 +146,11 @@ def listening(tell: Listener) -> Iterator[None]:
     def tell_since(number: int, busy: bool) -> None:
         tell(number - before, busy)
 
-    entry: list[Listener] = [tell_since]
-    _listeners.append(entry)
+    _listeners.append(tell_since)
     try:
         yield
     finally:
-        _listeners[:] = [each for each in _listeners if each is not entry]
+        _listeners.remove(tell_since)
 
 
 def begin() -> bool:
@@ -190,5 +189,5 @@ def describe(number: int) -> str:
 
 
 def _tell(number: int, *, busy: bool) -> None:
-    for (listener,) in list(_listeners):
+    for listener in list(_listeners):
         listener(number, busy)

@@ -76,17 +76,12 @@ def check() -> None:
 def available() -> int:
     """Count the threads to use: the environment's word, or the cores this process may use."""
     most: int | None = getattr(_limits, "most", None)
-    return _known() if most is None else min(most, _known())
-
-
-def _known() -> int:
     word = os.environ.get(ENVIRONMENT, "")
-    if word:
-        if not word.isdecimal() or int(word) < 1:
-            message = f"{ENVIRONMENT} must be a whole number of threads; got {word!r}. Unset it."
-            raise ValueError(message)
-        return int(word)
-    return cores()
+    if word and (not word.isdecimal() or int(word) < 1):
+        message = f"{ENVIRONMENT} must be a whole number of threads; got {word!r}. Unset it."
+        raise ValueError(message)
+    known = int(word) if word else cores()
+    return known if most is None else min(most, known)
 
 
 def cores() -> int:
@@ -135,7 +130,7 @@ def each(kernel: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> list[A
             results[place] = kernel(*tasks[place])
 
     def help_() -> None:
-        with interruptible(wanted or _nothing):
+        with interruptible(wanted):
             work()
 
     started: list[Helper] = []
@@ -177,10 +172,6 @@ def together(
         for helper in started:
             if not helper.call_off() and not done:
                 helper.wait()
-
-
-def _nothing() -> None:
-    """Check nothing."""
 
 
 class Helper:

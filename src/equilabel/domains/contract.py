@@ -36,7 +36,10 @@ class Roots(NamedTuple):
 
 
 class Recipe(Protocol):
-    """The loop of a method on the host, once for all devices and all domains that it supports."""
+    """The loop of a method on the host, once for all devices and all domains that it supports.
+
+    Its passes are the functions of a module, one for each device, of the same names and parameters.
+    """
 
     def __call__(self, passes: Any, domain: Any, **options: Any) -> Any:
         """Return `Roots`, or the table of runs of the method `runs`."""
@@ -63,7 +66,7 @@ class Method:
     summary: str  # the idea in one sentence
     paper: str  # citation; empty for methods of this project
     # The recipe returns roots, or a table of runs, from which labels follow without roots.
-    answer: Literal["runs", "roots"]
+    answer: Literal["runs", "roots"] = "roots"
     aliases: tuple[str, ...] = ()  # other names
     domains: tuple[str, ...] = ("grid",)  # kinds of domains that it supports
     # Supported numbers of axes, without axes of length 1 and the one that counts images of a stack.

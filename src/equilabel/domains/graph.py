@@ -113,19 +113,14 @@ def check_csr(offsets: Any, neighbors: Any) -> tuple[Array, Array]:
         )
         raise ValueError(message)
     with starts.device if is_of_cupy(starts) else nullcontext():
-        return _check_rows(starts, ends)
-
-
-def _check_rows(starts: Array, ends: Array) -> tuple[Array, Array]:
-    """Return both arrays; raise ValueError unless these are valid offsets and vertices."""
-    rises = bool((starts[1:] >= starts[:-1]).all())
-    if not rises or int(starts[0]) != 0 or int(starts[-1]) != ends.size:
-        message = (
-            f"offsets must rise from 0 to the number of neighbors, {ends.size}; got "
-            f"{int(starts[0])} to {int(starts[-1])}{'' if rises else ', falling in between'}."
-        )
-        raise ValueError(message)
-    check_size(int(starts.size) - 1, ends)
+        rises = bool((starts[1:] >= starts[:-1]).all())
+        if not rises or int(starts[0]) != 0 or int(starts[-1]) != ends.size:
+            message = (
+                f"offsets must rise from 0 to the number of neighbors, {ends.size}; got "
+                f"{int(starts[0])} to {int(starts[-1])}{'' if rises else ', falling in between'}."
+            )
+            raise ValueError(message)
+        check_size(int(starts.size) - 1, ends)
     return starts, ends
 
 
@@ -225,31 +220,6 @@ def from_table(neighbors: Any, size: int | None) -> tuple[Array, Array]:
     return offsets, table.T[there]
 
 
-def from_sparse(array: Any) -> tuple[Array, Array]:
-    """Return the arrays of a sparse array of SciPy or CuPy."""
-    if not hasattr(array, "tocsr"):
-        message = f"array must be a sparse array; got {type(array).__name__}."
-        raise TypeError(message)
-    if len(array.shape) != 2 or array.shape[0] != array.shape[1]:
-        message = f"array must have as many rows as columns; got shape {array.shape}."
-        raise ValueError(message)
-    rows = array.tocsr()
-    if getattr(array, "format", None) == "bsr":  # zeros that fill up its blocks are not entries
-        rows.eliminate_zeros()
-    return rows.indptr, rows.indices
-
-
-def from_networkx(graph: Any) -> tuple[Array, Array]:
-    """Return the ends of the edges of a graph of NetworkX, numbered in its order of vertices."""
-    if not (hasattr(graph, "edges") and hasattr(graph, "nodes")):
-        message = f"graph must be one of NetworkX; got {type(graph).__name__}."
-        raise TypeError(message)
-    number = {node: index for index, node in enumerate(graph)}
-    pairs = chain.from_iterable((number[one], number[other]) for one, other in graph.edges())
-    ends = np.fromiter(pairs, np.int64)
-    return ends[::2], ends[1::2]
-
-
 LARGEST = int(np.finfo(np.float64).max)  # background that is looked for
 
 
@@ -273,41 +243,16 @@ def from_pixels(
         message = f"connectivity must be 1 to {axes} for {axes} axes; got {shown(hops)}."
         raise ValueError(message)
     numbers = np.arange(pixels.size, dtype=np.int64, like=pixels).reshape(pixels.shape)
-    ends: tuple[list[Array], list[Array]] = [numbers.ravel()[:0]], [numbers.ravel()[:0]]
+    ends = [(numbers.ravel()[:0],) * 2]
     for step in grid.half(grid.offsets(axes, hops)) if axes else ():
         here = tuple(slice(max(-s, 0), min(-s, 0) or None) for s in step.tolist())
         there = tuple(slice(max(s, 0), min(s, 0) or None) for s in step.tolist())
         joined = pixels[here] == pixels[there]
         if level is not None:
             joined &= pixels[here] != level
-        ends[0].append(numbers[here][joined])
-        ends[1].append(numbers[there][joined])
-    return np.concatenate(ends[0]), np.concatenate(ends[1])
-
-
-def from_bonds(bonds: Bonds) -> tuple[Array, Array]:
-    """Return the ends of the open bonds of a lattice."""
-    if getattr(bonds, "kind", None) != "bonds":
-        message = (
-            f"bonds must be Bonds; got {shown(bonds)}. Make them with equilabel.domains.lattices."
-        )
-        raise TypeError(message)
-    flat = bonds.open.reshape(-1)
-    none = np.zeros(0, np.int64, like=flat)
-    ends: tuple[list[Array], list[Array]] = [none], [none]
-    for k in range(len(bonds.steps)):
-        sites = np.flatnonzero(flat >> k & 1)
-        found = np.asarray(bonds.neighbors(k), like=flat)[sites]
-        if found.size and int(found.min()) < 0:
-            outside = int(sites[found < 0][0])
-            message = (
-                "bonds must not be open across a boundary that is not periodic; got bit "
-                f"{k} of site {outside}. Clear it, or make the axis periodic."
-            )
-            raise ValueError(message)
-        ends[0].append(sites)
-        ends[1].append(found)
-    return np.concatenate(ends[0]), np.concatenate(ends[1])
+        ends.append((numbers[here][joined], numbers[there][joined]))
+    one, other = map(np.concatenate, zip(*ends, strict=True))
+    return one, other
 
 
 # ---- The domain of graphs
@@ -348,12 +293,9 @@ class Graph:
     neighbors: Array
 
     def __post_init__(self) -> None:
-        for name, array in zip(
-            ("offsets", "neighbors"),
-            check_csr(self.offsets, self.neighbors),
-            strict=True,
-        ):
-            object.__setattr__(self, name, array)
+        offsets, neighbors = check_csr(self.offsets, self.neighbors)
+        object.__setattr__(self, "offsets", offsets)
+        object.__setattr__(self, "neighbors", neighbors)
 
     @property
     def size(self) -> int:
@@ -475,7 +417,16 @@ class Graph:
             If it is not square.
         """
         check_choice("asymmetric", asymmetric, CHOICES)
-        return cls.from_csr(*from_sparse(array), asymmetric=asymmetric)
+        if not hasattr(array, "tocsr"):
+            message = f"array must be a sparse array; got {type(array).__name__}."
+            raise TypeError(message)
+        if len(array.shape) != 2 or array.shape[0] != array.shape[1]:
+            message = f"array must have as many rows as columns; got shape {array.shape}."
+            raise ValueError(message)
+        rows = array.tocsr()
+        if getattr(array, "format", None) == "bsr":  # zeros that fill up its blocks are no entries
+            rows.eliminate_zeros()
+        return cls.from_csr(rows.indptr, rows.indices, asymmetric=asymmetric)
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Graph:
@@ -491,7 +442,13 @@ class Graph:
         TypeError
             If it is not a graph of NetworkX.
         """
-        return cls.from_edges(*from_networkx(graph), size=len(graph))
+        if not (hasattr(graph, "edges") and hasattr(graph, "nodes")):
+            message = f"graph must be one of NetworkX; got {type(graph).__name__}."
+            raise TypeError(message)
+        number = {node: index for index, node in enumerate(graph)}
+        pairs = chain.from_iterable((number[one], number[other]) for one, other in graph.edges())
+        ends = np.fromiter(pairs, np.int64)
+        return cls.from_edges(ends[::2], ends[1::2], size=len(graph))
 
     @classmethod
     def from_image(
@@ -526,4 +483,23 @@ class Graph:
         ValueError
             If an open bond leads outside.
         """
-        return cls.from_edges(*from_bonds(bonds), size=bonds.size)
+        if getattr(bonds, "kind", None) != "bonds":
+            message = (
+                f"bonds must be Bonds; got {shown(bonds)}. Make them with "
+                "equilabel.domains.lattices."
+            )
+            raise TypeError(message)
+        flat = bonds.open.reshape(-1)
+        ends = [(np.zeros(0, np.int64, like=flat),) * 2]
+        for k in range(len(bonds.steps)):
+            sites = np.flatnonzero(flat >> k & 1)
+            found = np.asarray(bonds.neighbors(k), like=flat)[sites]
+            if found.size and int(found.min()) < 0:
+                outside = int(sites[found < 0][0])
+                message = (
+                    "bonds must not be open across a boundary that is not periodic; got bit "
+                    f"{k} of site {outside}. Clear it, or make the axis periodic."
+                )
+                raise ValueError(message)
+            ends.append((sites, found))
+        return cls.from_edges(*map(np.concatenate, zip(*ends, strict=True)), size=bonds.size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
@@ -57,7 +58,6 @@ def steps_around(ndim: int, connectivity: int, axis: int, stacked: bool) -> NDAr
 
 
 @cache
-@cache
 def row_unions(
     ndim: int, connectivity: int, stacked: bool
 ) -> tuple[tuple[int, int], NDArray[np.int64], NDArray[np.int64]]:
@@ -111,14 +111,11 @@ def face_neighbors(shape: tuple[int, ...], steps: NDArray[np.int64]) -> NDArray[
     [[0, 3], [1, 2]]
     """
     inner = np.array(shape, dtype=np.int64)
-    kept = steps[~(steps[:, inner == 1] != 0).any(axis=1)].tolist()
+    kept = steps[~(steps[:, inner == 1] != 0).any(axis=1)]
     found = np.full((len(shape), 2), -1, dtype=np.int64)
-    for axis in range(len(shape)):
-        for side, step in enumerate((-1, 1)):
-            unit = [0] * len(shape)
-            unit[axis] = step
-            if unit in kept:
-                found[axis, side] = kept.index(unit)
+    for index in np.flatnonzero(np.abs(kept).sum(axis=1) == 1):
+        axis = int(np.flatnonzero(kept[index])[0])
+        found[axis, int(kept[index, axis] > 0)] = index
     return found
 
 
@@ -207,6 +204,7 @@ def _touch(
 # ---- The domain of images
 
 Compare = Literal["all", "!=", ">", "<=", "<"]
+COMPARISONS = {"!=": operator.ne, ">": operator.gt, "<=": operator.le, "<": operator.lt}
 
 
 class Foreground(NamedTuple):
@@ -223,11 +221,7 @@ class Foreground(NamedTuple):
         if self.compare == "all":
             return np.ones_like(pixels, np.bool_)
         with np.errstate(all="ignore"):
-            if self.compare == "!=":
-                return pixels != self.level
-            if self.compare == ">":
-                return pixels > self.level
-            return pixels <= self.level if self.compare == "<=" else pixels < self.level
+            return COMPARISONS[self.compare](pixels, self.level)
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,9 +28,7 @@ __all__ = [
     "load_recipe",
 ]
 
-AUTO = METHODS["runs"]
-FASTEST = ("runs", "union_find")  # "auto" is the first of these that supports the domain
-WORDS = {"bonds": "lattice of bonds"}  # names of domains in messages
+AUTO = METHODS["runs"]  # "auto", on grids and lattices of bonds
 
 
 def find_method(name: str, domain: str = "grid") -> Method:
@@ -44,8 +42,7 @@ def find_method(name: str, domain: str = "grid") -> Method:
     'kalentev'
     """
     if isinstance(name, str) and name == "auto":
-        able = [each for each in (*FASTEST, *METHODS) if domain in METHODS[each].domains]
-        return METHODS[able[0]] if able else AUTO
+        return METHODS["union_find"] if domain == "graph" else AUTO
     words = METHODS | {alias: row for row in METHODS.values() for alias in row.aliases}
     if isinstance(name, str) and name in words:
         return words[name]
@@ -73,7 +70,7 @@ def check_ability(
 
     if not able(method):
         names = [row.name for row in METHODS.values() if able(row)]
-        what = WORDS.get(domain, domain)
+        what = "lattice of bonds" if domain == "bonds" else domain
         if rank is not None:
             what = f"{rank}-dimensional {what}"
         message = f"method must be one of {names} for a {what} on {device!r}; got {method.name!r}."
@@ -117,15 +114,12 @@ def load_recipe(name: str) -> Recipe:
     return recipe
 
 
+@cache
 def load_passes(name: str, device: str) -> ModuleType:
     """Return the module with the passes of a method for "cpu", "cuda" or "cuda:<index>".
 
     >>> load_passes("kalentev", "cpu").__name__
     'equilabel.papers.kalentev2011.cpu'
     """
-    return _load_passes(find_method(name).passes.format(device.partition(":")[0]))
-
-
-@cache
-def _load_passes(module: str) -> ModuleType:
+    module = find_method(name).passes.format(device.partition(":")[0])
     return import_module(f"equilabel.{module}")

@@ -1,5 +1,7 @@
 """The table of methods: one row for each, with its paper and what it supports."""
 
+from functools import partial
+
 from equilabel.domains.contract import Method, Option
 
 HAWICK = (
@@ -28,6 +30,17 @@ TILES: dict[str, Option] = {
         choices=("self_labeling", "union_find", "breadth_first"),
     ),
 }
+# What the methods of one paper have in common.
+kalentev = partial(Method, paper=KALENTEV, passes="papers.kalentev2011.{}")
+hawick = partial(Method, paper=HAWICK, passes="papers.hawick2010.{}")
+weigel = partial(
+    Method,
+    paper=WEIGEL,
+    passes="papers.weigel2011.{}",
+    domains=("grid", "bonds"),
+    ranks=(0, 1, 2, 3),
+    options=TILES,
+)
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
@@ -40,13 +53,10 @@ METHODS: dict[str, Method] = {
             answer="runs",
             domains=("grid", "bonds"),
         ),
-        Method(
+        kalentev(
             name="kalentev",
             summary="Lower every label to the lowest nearby and shorten the chains, until stable.",
-            paper=KALENTEV,
             recipe="papers.kalentev2011.recipes:label_equivalence",
-            passes="papers.kalentev2011.{}",
-            answer="roots",
             aliases=("label_equivalence",),
             accumulates=True,
         ),
@@ -59,17 +69,13 @@ METHODS: dict[str, Method] = {
             ),
             recipe="papers.komura2016.recipe:recipe",
             passes="papers.komura2016.{}",
-            answer="roots",
             aliases=("generalized",),
             domains=("grid", "bonds", "graph"),
         ),
-        Method(
+        kalentev(
             name="kalentev_rowcol",
             summary="Unify rows, then columns, by reduction in shared memory, until stable.",
-            paper=KALENTEV,
             recipe="papers.kalentev2011.recipes:row_column",
-            passes="papers.kalentev2011.{}",
-            answer="roots",
             propagates=True,
             options={
                 "segment": Option(
@@ -80,22 +86,16 @@ METHODS: dict[str, Method] = {
                 )
             },
         ),
-        Method(
+        hawick(
             name="hawick_a",
             summary="Take the lowest label among the neighbors, until stable (Kernel A).",
-            paper=HAWICK,
             recipe="papers.hawick2010.recipes:kernel_a",
-            passes="papers.hawick2010.{}",
-            answer="roots",
             propagates=True,
         ),
-        Method(
+        hawick(
             name="hawick_b",
             summary="Take the lowest label nearby and propagate it in tiles (Kernel B).",
-            paper=HAWICK,
             recipe="papers.hawick2010.recipes:kernel_b",
-            passes="papers.hawick2010.{}",
-            answer="roots",
             propagates=True,
             options={
                 "tile_size": Option(
@@ -106,50 +106,35 @@ METHODS: dict[str, Method] = {
                 )
             },
         ),
-        Method(
+        hawick(
             name="hawick_c",
             summary="Carry the lowest label along every line, forth and back (Kernel C).",
-            paper=HAWICK,
             recipe="papers.hawick2010.recipes:kernel_c",
-            passes="papers.hawick2010.{}",
-            answer="roots",
             propagates=True,
         ),
-        Method(
+        hawick(
             name="hawick_d",
             summary="Refer each label to the lowest one it touches, resolve, relabel (Kernel D).",
-            paper=HAWICK,
             recipe="papers.hawick2010.recipes:kernel_d",
-            passes="papers.hawick2010.{}",
-            answer="roots",
         ),
-        Method(
+        hawick(
             name="hawick_1",
             summary="Compare the colors at both ends of every edge, until none changes.",
-            paper=HAWICK,
             recipe="papers.hawick2010.recipes:kernel_1",
-            passes="papers.hawick2010.{}",
-            answer="roots",
             propagates=True,
             domains=("graph",),
         ),
-        Method(
+        hawick(
             name="hawick_2",
             summary="Compare vertices that changed with their neighbors, until none changes.",
-            paper=HAWICK,
             recipe="papers.hawick2010.recipes:kernel_2",
-            passes="papers.hawick2010.{}",
-            answer="roots",
             propagates=True,
             domains=("graph",),
         ),
-        Method(
+        hawick(
             name="hawick_3",
             summary="Search breadth-first through one component after the other.",
-            paper=HAWICK,
             recipe="papers.hawick2010.recipes:kernel_3",
-            passes="papers.hawick2010.{}",
-            answer="roots",
             propagates=True,
             domains=("graph",),
         ),
@@ -167,30 +152,17 @@ METHODS: dict[str, Method] = {
             ),
             recipe="runs.graphs:recipe",
             passes="runs.{}.graphs",
-            answer="roots",
             domains=("graph",),
         ),
-        Method(
+        weigel(
             name="weigel_sewing",
             summary="Label tiles by themselves, then sew pairs of them together, level by level.",
-            paper=WEIGEL,
             recipe="papers.weigel2011.recipes:sewing",
-            passes="papers.weigel2011.{}",
-            answer="roots",
-            domains=("grid", "bonds"),
-            ranks=(0, 1, 2, 3),
-            options=TILES,
         ),
-        Method(
+        weigel(
             name="weigel_relaxation",
             summary="Label tiles by themselves, then exchange labels across borders, until stable.",
-            paper=WEIGEL,
             recipe="papers.weigel2011.recipes:relaxation",
-            passes="papers.weigel2011.{}",
-            answer="roots",
-            domains=("grid", "bonds"),
-            ranks=(0, 1, 2, 3),
-            options=TILES,
         ),
         Method(
             name="apostolakis",
@@ -201,7 +173,6 @@ METHODS: dict[str, Method] = {
             ),
             recipe="papers.apostolakis1992.recipe:recipe",
             passes="papers.apostolakis1992.{}",
-            answer="roots",
             domains=("grid", "bonds"),
             ranks=(0, 1, 2, 3),
         ),

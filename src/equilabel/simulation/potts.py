@@ -22,8 +22,7 @@ from equilabel.devices import fetch, is_on_cuda, library, passes, place, resolve
 from equilabel.domains import grid
 from equilabel.domains.bonds import Bonds
 from equilabel.labeling.graphs import label_bonds_by_runs
-from equilabel.papers import check_ability, find_method, load_passes, load_recipe
-from equilabel.papers.table import METHODS
+from equilabel.papers import METHODS, check_ability, find_method, load_passes, load_recipe
 from equilabel.storage.memory import check_room
 
 from .exact import critical_beta
@@ -75,11 +74,6 @@ def check_beta(beta: float | None, temperature: float | None) -> float:
         message = f"temperature must be positive; got {shown(temperature)}. Use beta=inf for 0."
         raise ValueError(message)
     return math.inf if number < 1e-308 else 1 / number
-
-
-def threshold_of(probability: float) -> int:
-    """Return a probability in units of 2**-32."""
-    return round(probability * UNIT)
 
 
 def check_update(update: str, flip_probability: float) -> None:
@@ -138,25 +132,6 @@ def check_state(state: Any) -> tuple[dict[str, Any], Array]:
         message = f"state must be a checkpoint, with a value for each of {names}; got {shown(got)}."
         raise ValueError(message)
     return {name: np.asarray(state[name]).item() for name in STATE}, take(state["spins"], "spins")
-
-
-# ---- Labels of clusters of bonds, by any method
-
-
-def label_clusters(
-    bonds: Bonds, method: str, device: str, labels: Array, options: Mapping[str, Any]
-) -> int:
-    """Label the clusters of a lattice of bonds in raster order of their first sites.
-
-    The bonds are on the device, which is the current one. `labels` is (N,) of int32 or int64.
-    Returns the label of the first cluster: 0, or 1 if the method finds roots.
-    """
-    if METHODS[method].answer == "runs":
-        label_bonds_by_runs(bonds, labels)
-        return 0
-    roots = load_recipe(method)(load_passes(method, device), bonds, **options).roots
-    passes("runs.numbering", device).number_roots(roots, labels)
-    return 1
 
 
 # ---- The Markov chain, on one device
@@ -280,7 +255,7 @@ class PottsSimulation:
         check_ability(found, "bonds", len(self.shape), where, self.method_options)
         self.method = found.name
         self.sweep = 0
-        self._threshold = threshold_of(-np.expm1(-self.beta))
+        self._threshold = round(-np.expm1(-self.beta) * UNIT)
         self._kernels = passes("simulation.potts", self.device)
         with using(self.device):
             if spins is not None:
@@ -388,15 +363,20 @@ class PottsSimulation:
         """Make a sweep; `_labels` then holds the clusters, from `_first` on."""
         kernels, drawn = self._kernels, (self.sweep, self.seed)
         self._activate(self._bonds)
-        self._first = label_clusters(
-            self._bonds, self.method, self.device, self._labels, self.method_options
-        )
+        if METHODS[self.method].answer == "runs":
+            label_bonds_by_runs(self._bonds, self._labels)
+            self._first = 0
+        else:
+            recipe, found = load_recipe(self.method), load_passes(self.method, self.device)
+            roots = recipe(found, self._bonds, **self.method_options).roots
+            passes("runs.numbering", self.device).number_roots(roots, self._labels)
+            self._first = 1
         sites = self.spins, self._labels, self._first
         if self.update == "swendsen_wang":
             kernels.flip_clusters(*sites, self.q, *drawn)
         else:
             marked = kernels.mark_clusters(*sites, self.tile, *drawn)
-            often = threshold_of(self.flip_probability)
+            often = round(self.flip_probability * UNIT)
             kernels.flip_marked(*sites, marked, self.q, often, *drawn)
         self.sweep += 1
 

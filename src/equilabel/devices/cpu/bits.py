@@ -3,7 +3,28 @@
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, lower_builtin, overload, type_callable
+from numba.extending import lower_builtin, type_callable
+
+# ---- Plain Python functions with a twin of a few machine instructions, which kernels use instead
+# `numba.extending.overload` would do as well, but compiles a function for every such call: a tenth
+# of the time that the first `label` takes.
+
+
+def twin(function, typed):
+    """Let numba write machine instructions wherever a kernel calls a function.
+
+    `function` is plain Python, for reading and for runs without a compiler. `typed` returns the
+    signature of a call from the types of its arguments, which are converted to it. Returns a
+    decorator of the function that writes the instructions, as of `numba.extending.intrinsic`.
+    """
+
+    def register(code):
+        type_callable(function)(lambda context: typed)
+        lower_builtin(function, types.VarArg(types.Any))(code)
+        return code
+
+    return register
+
 
 # ---- Words of 64 bits: how many are set, and which is the lowest
 # Bit ``k`` of a word stands for pixel ``start + k``. Each function is plain Python, for reading and
@@ -28,30 +49,14 @@ def lowest(word):
 # -------------------------------------------------------------- compiled twins
 
 
-@intrinsic
-def _popcount(typingctx, word):
-    def code(context, builder, signature, arguments):
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.uint64), code
+@twin(popcount, lambda word: types.int64(types.uint64))
+def _popcount(context, builder, signature, arguments):
+    return builder.ctpop(arguments[0])
 
 
-@intrinsic
-def _lowest(typingctx, word):
-    def code(context, builder, signature, arguments):
-        return builder.cttz(arguments[0], ir.IntType(1)(1))
-
-    return types.int64(types.uint64), code
-
-
-@overload(popcount)
-def _compiled_popcount(word):
-    return lambda word: _popcount(word)
-
-
-@overload(lowest)
-def _compiled_lowest(word):
-    return lambda word: _lowest(word)
+@twin(lowest, lambda word: types.int64(types.uint64))
+def _lowest(context, builder, signature, arguments):
+    return builder.cttz(arguments[0], ir.IntType(1)(1))
 
 
 # ---- Sixty-four pixels as a vector of LLVM, for the compiled twins of `vector_compare` and others
@@ -103,27 +108,6 @@ def lanes_of(builder, word):
 def word_of(builder, lanes):
     """See the lanes of a vector of bits as a word."""
     return builder.bitcast(lanes, ir.IntType(64))
-
-
-# ---- Plain Python functions with a twin of a few machine instructions, which kernels use instead
-# `numba.extending.overload` would do as well, but compiles a function for every such call: a tenth
-# of the time that the first `label` takes.
-
-
-def twin(function, typed):
-    """Let numba write machine instructions wherever a kernel calls a function.
-
-    `function` is plain Python, for reading and for runs without a compiler. `typed` returns the
-    signature of a call from the types of its arguments, which are converted to it. Returns a
-    decorator of the function that writes the instructions, as of `numba.extending.intrinsic`.
-    """
-
-    def register(code):
-        type_callable(function)(lambda context: typed)
-        lower_builtin(function, types.VarArg(types.Any))(code)
-        return code
-
-    return register
 
 
 # ---- The smaller and the larger of two whole numbers

@@ -6,39 +6,15 @@ J. Apostolakis, P. Coddington, E. Marinari, A multi-grid cluster labeling scheme
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from equilabel.domains.contract import Domain, Roots
 
 if TYPE_CHECKING:
-    from equilabel.array_types import Array
+    from types import ModuleType
 
 
-class Passes(Protocol):
-    """The passes of one device; `grids` holds labels, and connections of each level."""
-
-    def start(self, domain: Domain) -> Any:
-        """Label every foreground element with its index; link it to its neighbors at level 0."""
-        ...
-
-    def improve(self, grids: Any, level: int) -> None:
-        """Switch on connections that follow from two of the level below, or from equal labels."""
-        ...
-
-    def propagate(self, grids: Any, level: int) -> None:
-        """Lower each label to those of its connections, along one step after the other."""
-        ...
-
-    def has_changed(self, grids: Any) -> bool:
-        """Return whether a label has changed since the last call."""
-        ...
-
-    def roots_of(self, grids: Any) -> Array:
-        """Return the labels, which are roots in the end."""
-        ...
-
-
-def recipe(passes: Passes, domain: Domain) -> Roots:
+def recipe(passes: ModuleType, domain: Domain) -> Roots:
     """Find the root of every element; `rounds` counts cycles, with the last, which changes nothing.
 
     A cycle goes through all levels, from neighbors to the longest distance. Each level first

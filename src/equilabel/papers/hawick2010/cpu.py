@@ -35,15 +35,17 @@ def propagate(grid: Grid, labels: NDArray[np.int64]) -> bool:
     All elements are read before any is written, as if all threads of a GPU ran in lockstep: a label
     moves by one element (Algorithm 5).
     """
-    return bool(take_lowest(labels.copy(), grid.values[0], *grid.full, labels))
+    return bool(take_lowest(labels.copy(), grid.values[0], *grid.full, labels, False))
 
 
 @njit(nogil=True, cache=True)
-def take_lowest(before, values, shape, steps, offsets, labels):
-    """Write the lowest label among every element and its neighbors; return whether any changed.
+def take_lowest(labels, values, shape, steps, offsets, lowered, by_label):
+    """Find the lowest label next to every element; return whether any is lower than its own.
 
-    `before` is read and `labels`, equal at first, is written: (N,) of int64. `steps` is (K, ndim),
-    to all neighbors, and `offsets` the same as distances of flat indices; not checked.
+    An entry of `lowered` gets the minimum: that of the element, or, if `by_label`, that of its
+    label, where the paper has an atomicMin. `labels` and `lowered` are two arrays, (N,) of int64.
+    `steps` is (K, ndim), to all neighbors, and `offsets` the same as distances of flat indices; not
+    checked.
     """
     changed = False
     inside = np.empty(offsets.size, np.bool_)
@@ -52,11 +54,12 @@ def take_lowest(before, values, shape, steps, offsets, labels):
         mark_inside(start, shape, steps, inside)
         for column in range(width):
             i = start + column
-            if before[i] < 0:
+            if labels[i] < 0:
                 continue
-            lowest = lowest_near(before, values, i, column, width, steps, offsets, inside)
-            if lowest < before[i]:
-                labels[i] = lowest
+            lowest = lowest_near(labels, values, i, column, width, steps, offsets, inside)
+            if lowest < labels[i]:
+                entry = labels[i] if by_label else i
+                lowered[entry] = min(lowered[entry], lowest)
                 changed = True
     return changed
 
@@ -73,7 +76,7 @@ def propagate_tiles(grid: Grid, labels: NDArray[np.int64], tile_size: int) -> bo
     round, tiles are stable, so only a label from another tile can start a change.
     """
     values = grid.values[0]
-    if not take_lowest(labels.copy(), values, *grid.full, labels):
+    if not take_lowest(labels.copy(), values, *grid.full, labels, False):
         return False
     edges = np.array(tile_edges(grid.shape, tile_size, stacked=grid.stacked), np.int64)
     settle_tiles(labels, values, *grid.full, edges)
@@ -207,48 +210,15 @@ def scan(grid: Grid, labels: NDArray[np.int64], references: NDArray[np.int64]) -
 
     Returns whether any label has a lower one next to it, so that another round is needed.
     """
-    return bool(lower_references(labels, grid.values[0], *grid.full, references))
+    return bool(take_lowest(labels, grid.values[0], *grid.full, references, True))
 
 
+@njit(nogil=True, cache=True)
 def analyze(labels: NDArray[np.int64], references: NDArray[np.int64]) -> None:
-    """Refer each label in use to the root of its chain (Algorithm 8, analysis phase)."""
-    resolve_references(labels, references)
+    """Refer each label in use to the root of its chain (Algorithm 8, analysis phase).
 
-
-def relabel(labels: NDArray[np.int64], references: NDArray[np.int64]) -> None:
-    """Replace each label by the one it refers to (Algorithm 8, labeling phase)."""
-    replace_labels(labels, references)
-
-
-@njit(nogil=True, cache=True)
-def lower_references(labels, values, shape, steps, offsets, references):
-    """Refer each label to the lowest label next to an element that has it.
-
-    A minimum takes the place of the paper's atomicMin. Arrays are those of `take_lowest`.
-    Returns whether any label has a lower one next to it.
-    """
-    changed = False
-    inside = np.empty(offsets.size, np.bool_)
-    width = shape[-1]
-    for start in range(0, values.size, width):
-        mark_inside(start, shape, steps, inside)
-        for column in range(width):
-            i = start + column
-            label = labels[i]
-            if label < 0:
-                continue
-            lowest = lowest_near(labels, values, i, column, width, steps, offsets, inside)
-            if lowest < label:
-                references[label] = min(references[label], lowest)
-                changed = True
-    return changed
-
-
-@njit(nogil=True, cache=True)
-def resolve_references(labels, references):
-    """Refer each label in use to the root of its chain, at the element that owns the label.
-
-    A label in use refers to a label in use that is not higher. Not checked.
+    It is done at the element that owns the label. A label in use refers to a label in use that is
+    not higher. Not checked.
     """
     for i in range(labels.size):
         if labels[i] == i:
@@ -256,8 +226,8 @@ def resolve_references(labels, references):
 
 
 @njit(nogil=True, cache=True)
-def replace_labels(labels, references):
-    """Replace each label by the one it refers to."""
+def relabel(labels: NDArray[np.int64], references: NDArray[np.int64]) -> None:
+    """Replace each label by the one it refers to (Algorithm 8, labeling phase)."""
     for i in range(labels.size):
         if labels[i] >= 0:
             labels[i] = references[labels[i]]
@@ -351,11 +321,6 @@ def clear_colors(graph: Graph) -> NDArray[np.int64]:
     return np.full(graph.size, -1, np.int64)
 
 
-def next_source(colors: NDArray[np.int64], start: int) -> int:
-    """Return the first vertex without a color from `start` on; -1 if there is none."""
-    return int(first_without_color(colors, start))
-
-
 def start_search(frontier: NDArray[np.bool_], source: int) -> None:
     """Make the source of a search active."""
     frontier[source] = True
@@ -374,7 +339,7 @@ def spread(
 
 
 @njit(nogil=True, cache=True)
-def first_without_color(colors, start):
+def next_source(colors: NDArray[np.int64], start: int) -> int:
     """Return the first vertex without a color from `start` on; -1 if there is none."""
     for i in range(start, colors.size):
         if colors[i] < 0:

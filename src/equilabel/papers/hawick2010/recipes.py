@@ -6,93 +6,19 @@ Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from equilabel.domains.contract import Domain, Roots
 
 if TYPE_CHECKING:
-    from equilabel.array_types import Array
-
-
-class Passes(Protocol):
-    """The passes of one device, on which all arrays are.
-
-    `labels` and `references` are of elements of a mesh; `colors` are labels of vertices, and
-    `frontier` and `following` say which of these are active.
-    """
-
-    def initialize(self, grid: Domain) -> Array:
-        """Label every foreground element with its own index."""
-        ...
-
-    def propagate(self, grid: Domain, labels: Array) -> bool:
-        """Give every element the lowest label among it and its neighbors (Algorithm 5)."""
-        ...
-
-    def propagate_tiles(self, grid: Domain, labels: Array, tile_size: int) -> bool:
-        """Take the lowest label nearby, then propagate labels inside each tile (Algorithm 6)."""
-        ...
-
-    def sweep(self, grid: Domain, labels: Array) -> bool:
-        """Carry the lowest label along all lines, in each direction once (Algorithm 7)."""
-        ...
-
-    def init_references(self, labels: Array) -> Array:
-        """Let each label refer to itself."""
-        ...
-
-    def scan(self, grid: Domain, labels: Array, references: Array) -> bool:
-        """Refer each label to the lowest label next to it (Algorithm 8, scanning phase)."""
-        ...
-
-    def analyze(self, labels: Array, references: Array) -> None:
-        """Refer each label in use to the root of its chain (Algorithm 8, analysis phase)."""
-        ...
-
-    def relabel(self, labels: Array, references: Array) -> None:
-        """Replace each label by the one it refers to (Algorithm 8, labeling phase)."""
-        ...
-
-    def init_colors(self, graph: Domain) -> Array:
-        """Give every vertex its own index as its color."""
-        ...
-
-    def lower_colors(self, graph: Domain, colors: Array) -> bool:
-        """Lower the color at one end of each edge to that at the other; return if any changed."""
-        ...
-
-    def init_frontier(self, graph: Domain, active: bool) -> Array:
-        """Return an array that says for every vertex whether it is active."""
-        ...
-
-    def compare(self, graph: Domain, colors: Array, frontier: Array, following: Array) -> bool:
-        """Compare active vertices with their neighbors; return whether any color changed."""
-        ...
-
-    def clear_colors(self, graph: Domain) -> Array:
-        """Leave every vertex without a color: -1."""
-        ...
-
-    def next_source(self, colors: Array, start: int) -> int:
-        """Return the first vertex without a color from `start` on; -1 if there is none."""
-        ...
-
-    def start_search(self, frontier: Array, source: int) -> None:
-        """Make the source of a search active."""
-        ...
-
-    def spread(
-        self, graph: Domain, colors: Array, source: int, frontier: Array, following: Array
-    ) -> bool:
-        """Color active vertices, make their neighbors without a color active; return if any is."""
-        ...
+    from types import ModuleType
 
 
 # ---- Neighbor propagation: every element takes the lowest label among its neighbors, until stable
 # Kernel A (Algorithm 5).
 
 
-def kernel_a(passes: Passes, domain: Domain) -> Roots:
+def kernel_a(passes: ModuleType, domain: Domain) -> Roots:
     """Find the root of every element; `rounds` counts calls of `propagate`.
 
     A label moves by one element in a round. So the number of rounds is the greatest length of a
@@ -109,7 +35,7 @@ def kernel_a(passes: Passes, domain: Domain) -> Roots:
 # Kernel B (Algorithm 6).
 
 
-def kernel_b(passes: Passes, domain: Domain, *, tile_size: int = 256) -> Roots:
+def kernel_b(passes: ModuleType, domain: Domain, *, tile_size: int = 256) -> Roots:
     """Find the root of every element; `rounds` counts calls of `propagate`; the last is idle.
 
     A tile has at most `tile_size` elements, and is as nearly a square or cube as powers of two
@@ -126,7 +52,7 @@ def kernel_b(passes: Passes, domain: Domain, *, tile_size: int = 256) -> Roots:
 # Kernel C (Algorithm 7).
 
 
-def kernel_c(passes: Passes, domain: Domain) -> Roots:
+def kernel_c(passes: ModuleType, domain: Domain) -> Roots:
     """Find the root of every element; `rounds` counts calls of `sweep`, the last changes nothing.
 
     A label moves along whole lines, so rounds grow with the number of turns on a path through a
@@ -143,7 +69,7 @@ def kernel_c(passes: Passes, domain: Domain) -> Roots:
 # Kernel D (Algorithm 8).
 
 
-def kernel_d(passes: Passes, domain: Domain) -> Roots:
+def kernel_d(passes: ModuleType, domain: Domain) -> Roots:
     """Find the root of every element; `rounds` counts scans.
 
     The last scan finds no two different labels side by side, so there is nothing left to analyze.
@@ -162,7 +88,7 @@ def kernel_d(passes: Passes, domain: Domain) -> Roots:
 # Section 4.3.1.
 
 
-def kernel_1(passes: Passes, domain: Domain) -> Roots:
+def kernel_1(passes: ModuleType, domain: Domain) -> Roots:
     """Find the root of every vertex (Algorithm 2); `rounds` counts calls of the kernel.
 
     A color spreads along at least one edge in a round. So there are at most as many rounds as the
@@ -179,7 +105,7 @@ def kernel_1(passes: Passes, domain: Domain) -> Roots:
 # Section 4.3.2.
 
 
-def kernel_2(passes: Passes, domain: Domain) -> Roots:
+def kernel_2(passes: ModuleType, domain: Domain) -> Roots:
     """Find the root of every vertex (Algorithm 3); `rounds` counts calls of the kernel.
 
     A vertex is active in a round if its color changed in the round before; all are in the first.
@@ -198,7 +124,7 @@ def kernel_2(passes: Passes, domain: Domain) -> Roots:
 # Section 4.3.3.
 
 
-def kernel_3(passes: Passes, domain: Domain) -> Roots:
+def kernel_3(passes: ModuleType, domain: Domain) -> Roots:
     """Find the root of every vertex; `rounds` counts calls of the kernel in all searches.
 
     The first vertex without a color is the source of the next search, and its index is the color

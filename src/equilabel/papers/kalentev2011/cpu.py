@@ -37,11 +37,6 @@ def scan(grid: Grid, labels: NDArray[np.int64]) -> bool:
     return bool(lower_labels(labels, grid.values[0], padding.rows, padding.jumps, padding.shifts))
 
 
-def analyze(labels: NDArray[np.int64]) -> None:
-    """Point every element at the root of its chain of labels (Listing 2)."""
-    resolve_chains(labels)
-
-
 def init_counts(grid: Grid, labels: NDArray[np.int64]) -> NDArray[np.int64]:
     """Count every foreground element and its exposed faces as its own component (Section 4)."""
     padding = grid.padding
@@ -50,11 +45,6 @@ def init_counts(grid: Grid, labels: NDArray[np.int64]) -> NDArray[np.int64]:
     faces = padding.face_jumps, padding.face_shifts
     count_elements(labels, grid.values[0], padding.rows, *faces, counts)
     return counts
-
-
-def analyze_counts(labels: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
-    """Resolve labels as `analyze`, and move the counts of each element to its root (Listing 4)."""
-    resolve_counts(labels, counts)
 
 
 def crop(grid: Grid, labels: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -88,7 +78,7 @@ def lower_labels(labels, values, rows, jumps, shifts):
     Listing 3. No atomic operation is needed: of two values for one entry either may win, because
     another scan follows. Row after row, a scan reads labels that it has already lowered, which
     saves rounds and changes no result. `labels` is (size,), after `label_elements` or
-    `resolve_chains`: each label is the label of the element it refers to. `jumps` and `shifts` are
+    `analyze`: each label is the label of the element it refers to. `jumps` and `shifts` are
     (K,), distances to the neighbors in the padded image and in the image; those that leave the
     image end in its padding. Not checked.
     """
@@ -114,7 +104,7 @@ def lower_labels(labels, values, rows, jumps, shifts):
 
 
 @njit(nogil=True, cache=True)
-def resolve_chains(labels):
+def analyze(labels: NDArray[np.int64]) -> None:
     """Point every element at the root of its chain of labels, ``labels[p] <= p`` (Listing 2)."""
     for position in range(labels.size):
         if labels[position] != 0:
@@ -151,8 +141,8 @@ def count_elements(labels, values, rows, jumps, shifts, counts):
 
 
 @njit(nogil=True, cache=True)
-def resolve_counts(labels, counts):
-    """Resolve labels as `resolve_chains`, and move the counts of each element to its label.
+def analyze_counts(labels: NDArray[np.int64], counts: NDArray[np.integer]) -> None:
+    """Resolve labels as `analyze`, and move the counts of each element to its label.
 
     Listing 4. In the end the first element of a component holds its counts, and all others hold
     zeros. The atomic addition of the listing is a plain one here.

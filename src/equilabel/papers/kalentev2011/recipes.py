@@ -6,55 +6,19 @@ J. Parallel Distrib. Comput. 71 (2011) 615-620, doi:10.1016/j.jpdc.2010.10.012.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from equilabel.domains.contract import Domain, Roots
 
 if TYPE_CHECKING:
-    from equilabel.array_types import Array
-
-
-class Passes(Protocol):
-    """The passes of one device; `labels` and `counts` are arrays on that device."""
-
-    def init_labels(self, grid: Domain) -> Array:
-        """Label every foreground element with its own index in the padded image (Listing 1)."""
-        ...
-
-    def scan(self, grid: Domain, labels: Array) -> bool:
-        """Lower the label that each label refers to; return whether any was lowered (Listing 3)."""
-        ...
-
-    def analyze(self, labels: Array) -> None:
-        """Point every element at the root of its chain of labels (Listing 2)."""
-        ...
-
-    def init_counts(self, grid: Domain, labels: Array) -> Array:
-        """Count every element and its exposed faces as its own component (Section 4)."""
-        ...
-
-    def analyze_counts(self, labels: Array, counts: Array) -> None:
-        """Resolve labels as `analyze`, and move the counts of each element there (Listing 4)."""
-        ...
-
-    def crop(self, grid: Domain, labels: Array) -> Array:
-        """Remove the padding, and turn labels into roots."""
-        ...
-
-    def initialize(self, grid: Domain) -> Array:
-        """Label every foreground element with its own index."""
-        ...
-
-    def unify(self, grid: Domain, labels: Array, segment: int) -> bool:
-        """Give equal neighbors on a line one label, the lowest: rows first, then other lines."""
-        ...
+    from types import ModuleType
 
 
 # ---- Label equivalence: lower every label to the lowest nearby, shorten the chains, until stable
 # Listings 1 to 3, for any number of axes and any neighborhood; Listing 4 for sizes and perimeters.
 
 
-def label_equivalence(passes: Passes, domain: Domain, *, accumulate: bool = False) -> Roots:
+def label_equivalence(passes: ModuleType, domain: Domain, *, accumulate: bool = False) -> Roots:
     """Find the root of every element; `rounds` counts scans, the last lowers nothing.
 
     A label is an index into the padded image, so it serves as a reference too. A scan lowers the
@@ -79,7 +43,7 @@ def label_equivalence(passes: Passes, domain: Domain, *, accumulate: bool = Fals
 # Section 2.1, Algorithms 1 to 5, for lines of any length, any number of axes and any neighborhood.
 
 
-def row_column(passes: Passes, domain: Domain, *, segment: int = 1024) -> Roots:
+def row_column(passes: ModuleType, domain: Domain, *, segment: int = 1024) -> Roots:
     """Find the root of every element; `rounds` counts calls of `unify`, the last changes nothing.
 
     `segment`, a power of two, is the number of elements of a line that are unified at once. Labels

@@ -8,7 +8,7 @@ import numpy as np
 
 from equilabel.devices.cpu.union_find import unite_roots
 from equilabel.devices.jit import inlined, njit
-from equilabel.papers.meshes.cpu import mark_inside, resolve_chains
+from equilabel.papers.meshes.cpu import label_by_index, mark_inside, resolve_chains
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 
 def initialize(domain: Grid | Bonds | Graph) -> NDArray[np.int64]:
     """Label every foreground element with its lowest neighbor, or itself."""
-    if domain.kind == "bonds":
-        return np.asarray(label_sites(domain.open.reshape(-1), *domain.arrays))
     if domain.kind == "graph":
         return np.asarray(label_vertices(domain.offsets, domain.neighbors))
-    return np.asarray(label_elements(*domain.bounded_values, *domain.half))
+    if domain.kind == "bonds":
+        labels = np.arange(domain.size, dtype=np.int64)
+    else:
+        labels = label_by_index(domain)
+    _follow(domain, labels, False)
+    return labels
 
 
 def analyze(labels: NDArray[np.int64]) -> None:
@@ -40,44 +43,28 @@ def analyze(labels: NDArray[np.int64]) -> None:
 
 def reduce_labels(domain: Grid | Bonds | Graph, labels: NDArray[np.int64]) -> None:
     """Unite every element with its residual list."""
-    if domain.kind == "bonds":
-        unite_sites(labels, domain.open.reshape(-1), *domain.arrays)
-    elif domain.kind == "graph":
+    if domain.kind == "graph":
         unite_residual_list(labels, domain.offsets, domain.neighbors)
     else:
-        unite_residual(labels, domain.values[0], *domain.half)
+        _follow(domain, labels, True)
+
+
+def _follow(domain: Grid | Bonds, labels: NDArray[np.int64], residual: bool) -> None:
+    """Point elements at their lowest neighbors, or unite them with their residual lists."""
+    if domain.kind == "bonds":
+        follow_bonds(labels, domain.open.reshape(-1), *domain.arrays, residual)
+    else:
+        follow_neighbors(labels, domain.values[0], *domain.half, residual)
 
 
 @njit(nogil=True, cache=True)
-def label_elements(values, bounded, background, shape, steps, offsets):
-    """Return a label for every foreground element: its lowest neighbor, or itself.
+def follow_neighbors(labels, values, shape, steps, offsets, residual):
+    """Point every element at its lowest neighbor; or, if `residual`, unite it with the others.
 
-    `background` gets label -1 if `bounded`. `steps` is (K, ndim), to earlier neighbors in raster
-    order, and `offsets`, (K,), the same as distances of flat indices. Not checked.
+    `labels` are indices of elements, -1 for background; if `residual`, roots. `steps` is (K, ndim),
+    to earlier neighbors in raster order, and `offsets`, (K,), the same as distances of flat
+    indices. Not checked.
     """
-    labels = np.empty(values.size, np.int64)
-    inside = np.empty(offsets.size, np.bool_)
-    width = shape[-1]
-    for start in range(0, values.size, width):
-        mark_inside(start, shape, steps, inside)
-        for column in range(width):
-            i = start + column
-            labels[i] = i
-            if bounded and values[i] == background:
-                labels[i] = -1
-                continue
-            for k in range(offsets.size):
-                if inside[k] and 0 <= column + steps[k, -1] < width:
-                    j = i + offsets[k]
-                    if values[i] == values[j]:
-                        labels[i] = j
-                        break
-    return labels
-
-
-@njit(nogil=True, cache=True)
-def unite_residual(labels, values, shape, steps, offsets):
-    """Unite every element with its residual list; `labels` are from `label_elements`, resolved."""
     inside = np.empty(offsets.size, np.bool_)
     width = shape[-1]
     for start in range(0, values.size, width):
@@ -86,14 +73,18 @@ def unite_residual(labels, values, shape, steps, offsets):
             i = start + column
             if labels[i] < 0:
                 continue
-            residual = False
+            found = False
             for k in range(offsets.size):
-                if inside[k] and 0 <= column + steps[k, -1] < width:
-                    j = i + offsets[k]
-                    if values[i] == values[j]:
-                        if residual:
-                            unite_roots(labels, i, j)
-                        residual = True
+                j = i + offsets[k]
+                if not inside[k] or not 0 <= column + steps[k, -1] < width:
+                    continue
+                if values[i] == values[j]:
+                    if found:
+                        unite_roots(labels, i, j)
+                    elif not residual:
+                        labels[i] = j
+                        break
+                    found = True
 
 
 # ---- Lattices of bonds
@@ -103,13 +94,13 @@ def unite_residual(labels, values, shape, steps, offsets):
 
 
 @njit(nogil=True, cache=True)
-def label_sites(open_bonds, shape, steps, periodic):
-    """Return a label for every site: its lowest neighbor, or itself.
+def follow_bonds(labels, open_bonds, shape, steps, periodic, residual):
+    """Point every site at its lowest neighbor; or, if `residual`, unite it with the others.
 
     Bit ``k`` of `open_bonds`, (N,) of unsigned integers, is set if the bond along ``steps[k]`` is
-    open; `steps` is (K, ndim), forward. Not checked.
+    open; `steps` is (K, ndim), forward. `labels` are indices of sites; if `residual`, roots. Not
+    checked.
     """
-    labels = np.empty(open_bonds.size, np.int64)
     rows = np.empty((2, len(steps)), np.int64)
     earlier = np.empty(2 * len(steps), np.int64)
     width = shape[-1]
@@ -118,22 +109,9 @@ def label_sites(open_bonds, shape, steps, periodic):
         for column in range(width):
             i = start + column
             count = list_earlier(open_bonds, i, column, width, steps, periodic[-1], rows, earlier)
-            labels[i] = earlier[0] if count else i
-    return labels
-
-
-@njit(nogil=True, cache=True)
-def unite_sites(labels, open_bonds, shape, steps, periodic):
-    """Unite every site with its residual list; `labels` are those of `label_sites`, resolved."""
-    rows = np.empty((2, len(steps)), np.int64)
-    earlier = np.empty(2 * len(steps), np.int64)
-    width = shape[-1]
-    for start in range(0, open_bonds.size, width):
-        find_rows(start, shape, steps, periodic, rows)
-        for column in range(width):
-            i = start + column
-            count = list_earlier(open_bonds, i, column, width, steps, periodic[-1], rows, earlier)
-            for k in range(1, count):
+            if not residual and count:
+                labels[i] = earlier[0]
+            for k in range(1, count if residual else 0):
                 unite_roots(labels, i, earlier[k])
 
 

@@ -5,31 +5,15 @@ Y. Komura, A generalized GPU-based connected component labeling algorithm, arXiv
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from equilabel.domains.contract import Domain, Roots
 
 if TYPE_CHECKING:
-    from equilabel.array_types import Array
+    from types import ModuleType
 
 
-class Passes(Protocol):
-    """The passes of one device; `labels` is an array on that device."""
-
-    def initialize(self, domain: Domain) -> Array:
-        """Label every foreground element with its lowest neighbor, or itself."""
-        ...
-
-    def analyze(self, labels: Array) -> None:
-        """Point every element at the root of its chain of labels."""
-        ...
-
-    def reduce_labels(self, domain: Domain, labels: Array) -> None:
-        """Unite every element with its other neighbors (Algorithm 1)."""
-        ...
-
-
-def recipe(passes: Passes, domain: Domain) -> Roots:
+def recipe(passes: ModuleType, domain: Domain) -> Roots:
     """Find the root of every element.
 
     Four passes without iteration on the host: initialization, analysis, label reduction, analysis.

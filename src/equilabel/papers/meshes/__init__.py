@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from equilabel.domains import grid
 from equilabel.domains.bonds import Bonds
 
 if TYPE_CHECKING:
@@ -135,8 +134,10 @@ class Multigrid:
 def describe(domain: Grid | Bonds, links: Array) -> Lattice:
     """Return the mesh of a domain of at most three spatial axes; `links` as in `Lattice`."""
     missing = AXES - len(domain.shape)
-    steps = forward_steps(domain)
-    around = domain.periodic if isinstance(domain, Bonds) else (False,) * len(domain.shape)
+    if isinstance(domain, Bonds):
+        steps, around = domain.steps, domain.periodic
+    else:
+        steps, around = domain.steps[len(domain.steps) // 2 :], (False,) * len(domain.shape)
     return Lattice(
         links,
         np.array((1,) * missing + domain.shape, np.int64),
@@ -150,10 +151,3 @@ def describe_bonds(bonds: Bonds) -> Lattice:
     known = (1 << len(bonds.steps)) - 1
     links = (bonds.open.reshape(-1) & bonds.open.dtype.type(known)).astype(np.uint16)
     return describe(bonds, links | np.uint16(FOREGROUND))
-
-
-def forward_steps(domain: Grid | Bonds) -> NDArray[np.int64]:
-    """Return the steps to later neighbors in raster order, (K, ndim)."""
-    if isinstance(domain, Bonds):
-        return np.asarray(domain.steps, np.int64)
-    return domain.steps[len(grid.half(domain.steps)) :]

@@ -123,25 +123,9 @@ def find_line(number, shape, step):
 @inlined
 def neighbor(shape, periodic, steps, k, distance, site):
     """Return the flat index `distance` times step k away from a site, -1 if that is outside."""
-    found = 0
-    for axis in range(4):
-        there = site[axis] + steps[k, axis] * distance
-        if there < 0 or there >= shape[axis]:
-            if not periodic[axis]:
-                return -1
-            there %= shape[axis]
-        found = found * shape[axis] + there
-    return found
-
-
-@inlined
-def move_on(site, shape):
-    """Move the coordinates of a site to the next one in raster order."""
-    for axis in range(3, -1, -1):
-        site[axis] += 1
-        if site[axis] < shape[axis]:
-            return
-        site[axis] = 0
+    row = row_along(shape, periodic, steps, k, distance, site)
+    column = column_at(site[3] + steps[k, 3] * distance, shape[3], periodic[3])
+    return -1 if row < 0 or column < 0 else row + column
 
 
 @inlined
@@ -174,6 +158,15 @@ def next_row(site, shape):
         if site[axis] < shape[axis]:
             return
         site[axis] = 0
+
+
+@inlined
+def move_on(site, shape):
+    """Move the coordinates of a site to the next one in raster order."""
+    site[3] += 1
+    if site[3] == shape[3]:
+        site[3] = 0
+        next_row(site, shape)
 
 
 @njit(nogil=True, cache=True)

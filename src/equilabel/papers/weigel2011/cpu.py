@@ -272,16 +272,6 @@ def list_borders(lattice: Lattice, tile: int, roots: NDArray[np.int64]) -> NDArr
     return pairs
 
 
-def relax(pairs: NDArray[np.int64], roots: NDArray[np.int64]) -> bool:
-    """Give both roots of each pair the smaller label; return whether any label changed."""
-    return bool(relax_pairs(pairs, roots))
-
-
-def spread(roots: NDArray[np.int64]) -> None:
-    """Give every element the label of the root of its tile."""
-    spread_labels(roots)
-
-
 # -------------------------------------------------------------------- kernels
 
 
@@ -308,7 +298,7 @@ def collect_pairs(links, shape, steps, periodic, edges, roots, pairs):
 
 
 @njit(nogil=True, cache=True)
-def relax_pairs(pairs, roots):
+def relax(pairs: NDArray[np.int64], roots: NDArray[np.int64]) -> bool:
     """Give both roots of each pair the smaller of their labels; return whether any changed.
 
     `roots` holds, at the root of a part of a component in a tile, its label: its own index at
@@ -324,7 +314,7 @@ def relax_pairs(pairs, roots):
 
 
 @njit(nogil=True, cache=True)
-def spread_labels(roots):
+def spread(roots: NDArray[np.int64]) -> None:
     """Give every element the label of the root of its tile.
 
     An element that is no root refers to its root; a root refers to the smallest index of its

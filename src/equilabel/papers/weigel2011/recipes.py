@@ -6,48 +6,12 @@ Phys. Rev. E 84 (2011) 036709, doi:10.1103/PhysRevE.84.036709.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from equilabel.domains.contract import Domain, Roots
 
 if TYPE_CHECKING:
-    from equilabel.array_types import Array
-
-
-class Passes(Protocol):
-    """The passes of one device; `roots` and `pairs` are arrays on that device."""
-
-    def connect(self, domain: Domain) -> Any:
-        """Find for each element the neighbors that it is linked to."""
-        ...
-
-    def label_tiles(self, lattice: Any, tile: int, local: str) -> Array:
-        """Find the smallest index of each component in its tile (Figures 1, 3, 4)."""
-        ...
-
-    def sew(self, lattice: Any, tile: int, level: int, roots: Array) -> bool:
-        """Join pairs of tiles along each axis (Figure 7); return whether more than one is left."""
-        ...
-
-    def sew_around(self, lattice: Any, tile: int, roots: Array) -> None:
-        """Insert the bonds that lead around periodic axes."""
-        ...
-
-    def point_at_roots(self, roots: Array) -> None:
-        """Point every element at the root of its tree."""
-        ...
-
-    def list_borders(self, lattice: Any, tile: int, roots: Array) -> Array:
-        """List the pairs of roots that a bond between two tiles joins (Figure 5)."""
-        ...
-
-    def relax(self, pairs: Array, roots: Array) -> bool:
-        """Give both roots of each pair the smaller label; return whether any label changed."""
-        ...
-
-    def spread(self, roots: Array) -> None:
-        """Give every element the label of the root of its tile."""
-        ...
+    from types import ModuleType
 
 
 # ---- Tiles are labeled by themselves, then sewn together, two by two along each axis
@@ -55,7 +19,7 @@ class Passes(Protocol):
 
 
 def sewing(
-    passes: Passes, domain: Domain, *, tile: int = 16, local: str = "self_labeling"
+    passes: ModuleType, domain: Domain, *, tile: int = 16, local: str = "self_labeling"
 ) -> Roots:
     """Find the root of every element; `rounds` is the number of levels, at least 1.
 
@@ -78,7 +42,7 @@ def sewing(
 
 
 def relaxation(
-    passes: Passes, domain: Domain, *, tile: int = 16, local: str = "self_labeling"
+    passes: ModuleType, domain: Domain, *, tile: int = 16, local: str = "self_labeling"
 ) -> Roots:
     """Find the root of every element; `rounds` counts relaxation steps, the last changes nothing.
 
