@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from equilabel.labeling import label
 from .checks import check_block, check_number, check_threshold, reject_unused
 from .filters import (
     as_pixels,
+    each_piece,
     extremes,
     gaussian,
     per_axis,
@@ -54,11 +55,8 @@ class ThresholdedImage(NamedTuple):
             return self.pixels
         if is_on_cuda(self.pixels):
             return self.foreground.mask(self.pixels)
-        mask = np.empty(self.pixels.shape, np.bool_)
-        pieces = threads.ranges(len(mask), mask.size, fine=True) if mask.size else []
-        compare = self.foreground.mask
-        tasks = [(mask[a:b], self.pixels[a:b]) for a, b in pieces]
-        threads.each(lambda out, pixels: np.copyto(out, compare(pixels)), tasks)
+        mask, compare = np.empty(self.pixels.shape, np.bool_), self.foreground.mask
+        each_piece(lambda out, pixels: np.copyto(out, compare(pixels)), mask, self.pixels)
         return mask
 
 
@@ -242,19 +240,28 @@ Threshold = (
 )
 
 
+class _Options(TypedDict, total=False):
+    """Arguments of `binarize` that do not change what it returns."""
+
+    sigma: Lengths
+    spacing: float | Sequence[float] | None
+    unit: str | None
+    dark: bool
+    block_size: Lengths | None
+    offset: Offset
+    stacked: bool
+
+
+Levels: TypeAlias = "float | tuple[float, float] | None"
+
+
 @overload
 def binarize(
     image: ArrayLike,
     threshold: Threshold = ...,
     *,
-    sigma: Lengths = ...,
-    spacing: float | Sequence[float] | None = ...,
-    unit: str | None = ...,
-    dark: bool = ...,
-    block_size: Lengths | None = ...,
-    offset: Offset = ...,
-    stacked: bool = ...,
     return_threshold: Literal[False] = ...,
+    **options: Unpack[_Options],
 ) -> NDArray[np.bool_]: ...
 
 
@@ -263,15 +270,9 @@ def binarize(
     image: ArrayLike,
     threshold: Threshold = ...,
     *,
-    sigma: Lengths = ...,
-    spacing: float | Sequence[float] | None = ...,
-    unit: str | None = ...,
-    dark: bool = ...,
-    block_size: Lengths | None = ...,
-    offset: Offset = ...,
-    stacked: bool = ...,
     return_threshold: Literal[True],
-) -> tuple[NDArray[np.bool_], float | tuple[float, float] | None]: ...
+    **options: Unpack[_Options],
+) -> tuple[NDArray[np.bool_], Levels]: ...
 
 
 @overload
@@ -279,15 +280,9 @@ def binarize(
     image: ArrayLike,
     threshold: Threshold = ...,
     *,
-    sigma: Lengths = ...,
-    spacing: float | Sequence[float] | None = ...,
-    unit: str | None = ...,
-    dark: bool = ...,
-    block_size: Lengths | None = ...,
-    offset: Offset = ...,
-    stacked: bool = ...,
     return_threshold: bool,
-) -> NDArray[np.bool_] | tuple[NDArray[np.bool_], float | tuple[float, float] | None]: ...
+    **options: Unpack[_Options],
+) -> NDArray[np.bool_] | tuple[NDArray[np.bool_], Levels]: ...
 
 
 def binarize(

@@ -21,7 +21,7 @@ from equilabel.devices import fetch, filters, is_on_cuda, library, passes, take,
 from equilabel.quantities import WIDEST, blur_warnings_enabled, length_in_pixels, wide_blur
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -197,7 +197,7 @@ def smoothed(pixels: HostArray, widths: Sequence[float]) -> Smoothed:
         threads.check()
         lowest, highest, _ = extremes(pixels)
         if not lowest < highest:
-            return Smoothed(converted(pixels, dtype))
+            return Smoothed(pixels.astype(dtype))
     return found
 
 
@@ -229,7 +229,7 @@ def _filter(
         for width, side in zip(widths, pixels.shape, strict=True)
     ]
     if not is_on_cuda(pixels) and any(used[:-3]):  # kernels know three axes; SciPy's sums are equal
-        pixels = converted(pixels, dtype)
+        pixels = pixels.astype(dtype)
         for axis, width in enumerate(used[:-3]):
             if width:
                 filter_axis("gaussian_filter1d", pixels, width, axis, mode, out=pixels)
@@ -250,14 +250,12 @@ def _weights(width: float) -> NDArray[np.float64]:
     return np.ascontiguousarray((weights / weights.sum())[reach:])
 
 
-def converted(pixels: HostArray, dtype: np.dtype[Any]) -> HostArray:
-    """Copy pixels as another type, in threads if there are many."""
-    if is_on_cuda(pixels):
-        return pixels.astype(dtype)
-    out = np.empty_like(pixels, dtype)
-    cuts = threads.ranges(len(pixels), pixels.size, fine=True)
-    threads.each(np.copyto, [(out[a:b], pixels[a:b]) for a, b in cuts])
-    return out
+def each_piece(work: Callable[..., Any], *images: HostArray) -> list[Any]:
+    """Call a function for some rows of all images at a time: on a CPU in threads."""
+    if is_on_cuda(images[0]):
+        return [work(*images)]
+    cuts = threads.ranges(len(images[0]), images[0].size, fine=True)
+    return threads.each(work, [tuple(image[a:b] for image in images) for a, b in cuts])
 
 
 def as_pixels(image: ArrayLike, *, stacked: bool = False) -> HostArray:
@@ -306,10 +304,7 @@ def extremes(pixels: HostArray) -> tuple[Any, Any, bool]:
 
 
 def _all_finite(values: HostArray) -> bool:
-    if is_on_cuda(values):
-        return bool(np.isfinite(values).all())
-    cuts = threads.ranges(len(values), values.size, fine=True)
-    return all(threads.each(lambda a, b: bool(np.isfinite(values[a:b]).all()), cuts))
+    return all(each_piece(lambda some: bool(np.isfinite(some).all()), values))
 
 
 def filter_axis(

@@ -6,16 +6,15 @@ All of it is computed in 65,536 gray values: sums are exact, and every device fi
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.devices import fetch, is_on_cuda, library, resolve, threads
+from equilabel.devices import fetch, library, resolve
 from equilabel.labeling import label
 from equilabel.measuring import count_labels, make_request
 
-from .filters import extremes
+from .filters import each_piece, extremes
 from .splitting import split_touching
 from .thresholds import count_integers, descend
 
@@ -62,7 +61,7 @@ def threshold_objects(
     gray = xp.empty(pixels.shape, np.uint16)
     each_piece(scale.convert, pixels, gray)
     levels = Levels.of(gray)
-    each_piece(partial(_above, level=levels.li), gray, mask)
+    each_piece(_above(levels.li), gray, mask)
     how: Any = {"spacing": spacing, "stacked": stacked}
     objects = split_touching(mask, tolerance=NECK, **how)
     objects = _with_dim_ones(objects, gray, mask, levels, how)
@@ -70,11 +69,7 @@ def threshold_objects(
     own = np.full(int(numbers.max(initial=0)) + 1, TOP, np.uint16)
     own[numbers] = levels.background + SHARE * (means - levels.background)
     own = xp.asarray(own)
-
-    def compare(places: Array, some: Array, out: Array) -> None:
-        np.greater(some, own[places], out=out)
-
-    each_piece(compare, objects, gray, mask)
+    each_piece(lambda at, some, out: np.greater(some, own[at], out=out), objects, gray, mask)
     return mask, scale.value_of(levels.li)
 
 
@@ -121,8 +116,9 @@ def _median(counts: HostArray) -> int:
     return int(np.searchsorted(total, total[-1] / 2))
 
 
-def _above(gray: Array, out: Array, level: int) -> None:
-    np.greater(gray, np.uint16(level), out=out)
+def _above(level: int) -> Callable[[Array, Array], Array]:
+    """Make a function that writes which gray values are above a level."""
+    return lambda gray, out: np.greater(gray, np.uint16(level), out=out)
 
 
 def _measured(labels: Array, values: Array, stacked: bool) -> tuple[HostArray, ...]:
@@ -143,7 +139,7 @@ def _with_dim_ones(objects: Array, gray: Array, mask: Array, levels: Levels, how
     xp, stacked = library(gray), how["stacked"]
     bright = mask.view(np.uint8)
     lower = xp.empty_like(mask)
-    each_piece(partial(_above, level=levels.dim), gray, lower)
+    each_piece(_above(levels.dim), gray, lower)
     components = label(lower, stacked=stacked, device=resolve("auto", lower))
     numbers, _, shares = _measured(components, bright, stacked)
     chosen = np.zeros(len(numbers) + 1, np.bool_)
@@ -151,7 +147,8 @@ def _with_dim_ones(objects: Array, gray: Array, mask: Array, levels: Levels, how
     known, sizes, _ = _measured(objects, bright, stacked)
     if not chosen.any() or not len(sizes):
         return objects
-    each_piece(partial(_look_up, table=xp.asarray(chosen)), components, lower)
+    chosen = xp.asarray(chosen)
+    each_piece(lambda at, out: xp.copyto(out, chosen[at]), components, lower)
     parts = split_touching(lower, tolerance=NECK, **how)
     numbers, own, shares = _measured(parts, bright, stacked)
     ordered = np.sort(sizes)
@@ -167,10 +164,6 @@ def _with_dim_ones(objects: Array, gray: Array, mask: Array, levels: Levels, how
 
     each_piece(replace, parts, objects)
     return objects
-
-
-def _look_up(places: Array, out: Array, table: Array) -> None:
-    out[...] = table[places]
 
 
 class Scale(NamedTuple):
@@ -208,12 +201,3 @@ class Scale(NamedTuple):
             values = np.rint(values * self.factor)
             values[np.isnan(values)] = 0
             out[...] = np.clip(values, 0, TOP)
-
-
-def each_piece(work: Callable[..., Any], *images: Array) -> None:
-    """Call a function for some rows of all images at a time: on a CPU in threads."""
-    if is_on_cuda(images[0]):
-        work(*images)
-        return
-    cuts = threads.ranges(len(images[0]), images[0].size, fine=True)
-    threads.each(work, [tuple(image[a:b] for image in images) for a, b in cuts])

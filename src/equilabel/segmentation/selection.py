@@ -20,8 +20,9 @@ from equilabel.arguments import (
     is_sequence,
     shown,
 )
-from equilabel.devices import fetch, is_on_cuda, library, take, threads
+from equilabel.devices import fetch, is_on_cuda, library, take
 
+from .filters import each_piece
 from .result import Segmentation
 
 if TYPE_CHECKING:
@@ -70,12 +71,7 @@ def drop_components(labels: HostArray, kept: NDArray[np.bool_]) -> int:
         xp = library(labels)
         xp.take(xp.asarray(numbers), labels, out=labels)
     else:
-
-        def put(part: HostArray) -> None:
-            np.take(numbers, part, out=part, mode="clip")
-
-        cuts = threads.ranges(len(labels), labels.size, fine=True)
-        threads.each(put, [(labels[a:b],) for a, b in cuts])
+        each_piece(lambda part: np.take(numbers, part, out=part, mode="clip"), labels)
     return int(np.count_nonzero(kept))
 
 

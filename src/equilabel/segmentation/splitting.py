@@ -20,6 +20,7 @@ from equilabel.measuring.measurement import Measurement
 from equilabel.measuring.moments import covariance
 from equilabel.quantities import length_in_pixels, parse
 
+from .filters import each_piece
 from .seeds import beside, finite, place_like, split_at_markers
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def split_touching(
     labels, _, _, counts, *_ = solve(problem, request, counted=True)
     found = split_components(labels, counts, depth, given or (1.0,) * rank, connectivity or rank)
     if found is None and problem.numbered_by_columns:
-        found = number_parts(labels, fetch(labels), boxes_of(counts))
+        found = number_parts(labels, fetch(labels), len(counts.labels))
     answer: HostArray = labels if found is None else found[0]
     return answer
 
@@ -195,7 +196,7 @@ def _split_by_values(labels: HostArray, image: HostArray, rule: Rule) -> HostArr
     parts, several = find_parts(labels, boxes, rule, heights**2)
     chosen = np.flatnonzero(several > 1)
     split = Split(chosen, parts, several[chosen]) if len(chosen) else None
-    objects: HostArray = number_parts(labels, labels, boxes, split)[0]
+    objects: HostArray = number_parts(labels, labels, len(boxes), split)[0]
     return objects
 
 
@@ -223,7 +224,7 @@ def split_components(
     if not (several > 1).any():
         return None
     split = Split(chosen[several > 1], parts, several[several > 1])
-    return number_parts(labels, host, boxes, split)
+    return number_parts(labels, host, len(boxes), split)
 
 
 def boxes_of(counts: Counts) -> NDArray[np.int64]:
@@ -240,36 +241,35 @@ class Split(NamedTuple):
 
 
 def number_parts(
-    labels: Array, host: HostArray, boxes: NDArray[np.int64], split: Split | None = None
+    labels: Array, host: HostArray, count: int, split: Split | None = None
 ) -> tuple[Array, int]:
     """Renumber components and parts, in place, in raster order of their first pixels.
 
-    `host` are the labels of components in memory, `boxes` those of `boxes_of`. Returns the labels
-    on the device of `labels`, and how many there are.
+    `host` are the labels of components in memory, 1 to `count`. Returns the labels on the device of
+    `labels`, and how many there are.
     """
     from equilabel.devices.cpu.renumbering import renumber
 
-    from .cpu.parts import find_first, place_parts
-
-    flat, shape, total = host.reshape(-1), np.array(host.shape), len(boxes)
-    firsts = np.empty(total, np.int64)
-    cuts = threads.ranges(total, host.size)
-    threads.each(find_first, [(flat, shape, boxes[a:b], firsts[a:b]) for a, b in cuts])
+    flat, total = host.reshape(-1), count
     if split is not None:
         ends = np.cumsum(split.several)
-        begins, more = ends - split.several, np.full(ends[-1], -1)
-        tasks = []
-        for a, b in _shares(boxes[split.chosen]):
-            own = (boxes[split.chosen[a:b]], total + 1 + begins[a:b], split.parts.reshape(-1))
-            tasks.append((flat, shape, *own, more[begins[a] : ends[b - 1]]))
-        threads.each(place_parts, tasks)
-        firsts[split.chosen] = host.size  # no pixel has their label any more
-        firsts, total = np.append(firsts, more), total - len(split.chosen) + len(more)
-    numbers = np.zeros(len(firsts) + 1, host.dtype)
-    numbers[1 + np.argsort(firsts, kind="stable")] = np.arange(1, len(firsts) + 1)
-    rows = threads.ranges(host.size, host.size, fine=True)
+        before = np.zeros(count + 1, host.dtype)  # the label that the first part follows
+        before[1 + split.chosen] = count + ends - split.several
+        count, total = count + int(ends[-1]), count - len(ends) + int(ends[-1])
+
+        def place_parts(own: HostArray, part: HostArray) -> None:
+            follows = before[own]
+            np.add(follows, part, out=own, where=follows > 0)
+
+        each_piece(place_parts, flat, split.parts.reshape(-1))
+    firsts = np.full(count + 1, host.size)  # of labels without a pixel it stays
+    starts = np.flatnonzero(flat[1:] != flat[:-1])[::-1] + 1
+    firsts[flat[starts]] = starts  # the last one counts, which is the first pixel
+    firsts[flat[:1]] = 0
+    numbers = np.zeros(count + 1, host.dtype)
+    numbers[1 + np.argsort(firsts[1:], kind="stable")] = np.arange(1, count + 1)
     one = np.zeros(1, np.int64)
-    threads.each(renumber, [(flat[a:b], one, b - a, numbers) for a, b in rows])
+    each_piece(lambda own: renumber(own, one, len(own), numbers), flat)
     where = resolve("auto", labels)
     if where == "cpu":
         return host, total
@@ -498,10 +498,15 @@ def _split_sprawling(
 
     The time is bounded by the size of the image, for components of any shape.
     """
+    from skimage.segmentation import relabel_sequential
+
     how = _arguments(rule, max(labels.shape) + 2)
+    order = np.argsort(boxes[:, 0])
+    chosen = boxes[order, 0]
     for frame in range(len(labels)) if rule.stacked else (...,):
         image, own = labels[frame], parts[frame]
-        image, inside = _compact(image, boxes[:, 0])
+        image, _, known = relabel_sequential(np.where(np.isin(image, chosen), image, 0))
+        inside = order[np.searchsorted(chosen, known.out_values[known.out_values > 0])]
         colors = _color(image, len(inside))
         colored = colors.astype(np.min_scalar_type(colors.max(initial=0)))[image]
         ends = [[0] * rule.stacked + [0] * image.ndim, [1] * rule.stacked + list(image.shape)]
@@ -517,17 +522,6 @@ def _split_sprawling(
         )
         own.reshape(-1)[pixels] = numbers[which.reshape(-1)] + 1
         several[inside] = np.bincount(known[0], minlength=len(inside) + 1)[1:]
-
-
-def _compact(
-    labels: HostArray, chosen: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Assign numbers from 1 to the chosen labels that occur; return their places, too."""
-    inside = np.flatnonzero(np.isin(chosen, labels))
-    order = inside[np.argsort(chosen[inside])]
-    known = np.append(chosen[order], -1)  # labels are positive
-    places = np.searchsorted(known[:-1], labels)
-    return np.where(known[places] == labels, places + 1, 0), order
 
 
 def _color(labels: NDArray[np.int64], count: int) -> NDArray[np.int64]:

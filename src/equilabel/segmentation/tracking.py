@@ -182,8 +182,10 @@ def _bridge(
         early, late = frame, frame + missing + 1
         with using(device_of("auto", images)):
             one, other, pixels = count_pairs(images[early].reshape(-1), images[late].reshape(-1))
-        before = starts[early] + np.searchsorted(_labels_of(found, starts, early), one)
-        after = starts[late] + np.searchsorted(_labels_of(found, starts, late), other)
+        before, after = (
+            starts[k] + np.searchsorted(found.labels[starts[k] : starts[k + 1]], labels_of)
+            for k, labels_of in ((early, one), (late, other))
+        )
         open_ = (heir[before] < 0) & (mother[after] < 0)
         open_ &= pixels >= min_overlap * np.minimum(found.sizes[before], found.sizes[after])
         before, after, pixels = before[open_], after[open_], pixels[open_]
@@ -191,10 +193,6 @@ def _bridge(
         back = _partner(after, before, pixels, len(heir))
         mutual = np.flatnonzero((best >= 0) & (back[best] == np.arange(len(best))))
         heir[mutual], mother[best[mutual]] = best[mutual], mutual
-
-
-def _labels_of(found: Objects, starts: Integers, frame: int) -> Integers:
-    return found.labels[starts[frame] : starts[frame + 1]]
 
 
 def label_tracks(labels: ArrayLike, tracks: pd.DataFrame) -> Array:
@@ -273,7 +271,7 @@ def _find(labels: ArrayLike) -> Objects:
         below = None
         for image in images:
             pixels = image.reshape(-1)
-            objects.append(_count(pixels))
+            objects.append(count_pairs(pixels, pixels)[1:])
             if below is not None:
                 pairs.append(count_pairs(below, pixels))
             below = pixels
@@ -317,41 +315,24 @@ def _checked(labels: Array) -> Array:
     return labels
 
 
-def _count(labels: Array) -> tuple[Integers, Integers]:
-    """Return the labels of a frame in order, without 0, and their numbers of pixels."""
-    starts, lengths = _runs(labels)
-    found, counts = _add_up(labels[starts], lengths)
-    return found[found > 0], counts[found > 0]
-
-
 def count_pairs(one: Array, other: Array) -> tuple[Integers, Integers, Integers]:
-    """Return the pairs of labels at the same pixels in order, without 0, and their counts."""
+    """Return the pairs of labels at the same pixels in order, without 0, and their counts.
+
+    Pixels are counted by runs in which neither image changes.
+    """
     xp = library(one)
-    starts, lengths = _runs(one, other)
+    changes = xp.ones(one.size, dtype=bool)
+    changes[1:] = (one[1:] != one[:-1]) | (other[1:] != other[:-1])
+    starts = xp.flatnonzero(changes)
+    lengths = xp.diff(starts, append=xp.full(1, one.size, starts.dtype))
     both = (one[starts] != 0) & (other[starts] != 0)
     starts, lengths = starts[both], lengths[both]
     firsts, of = xp.unique(one[starts], return_inverse=True)
     seconds, to = xp.unique(other[starts], return_inverse=True)
     width = max(1, len(seconds))
-    keys, counts = _add_up(of.reshape(-1) * width + to.reshape(-1), lengths)
-    firsts, seconds = fetch(firsts).astype(np.int64), fetch(seconds).astype(np.int64)
+    keys, which = xp.unique(of.reshape(-1) * width + to.reshape(-1), return_inverse=True)
+    counts = xp.bincount(which.reshape(-1), weights=lengths, minlength=len(keys))
+    firsts, seconds, keys, counts = (
+        fetch(each).astype(np.int64) for each in (firsts, seconds, keys, counts)
+    )
     return firsts[keys // width], seconds[keys % width], counts
-
-
-def _runs(*images: Array) -> tuple[Array, Array]:
-    """Return the starts and the lengths of runs of pixels in which no image changes."""
-    xp, size = library(images[0]), images[0].size
-    changes = xp.zeros(size, dtype=bool)
-    changes[:1] = True
-    for image in images:
-        changes[1:] |= image[1:] != image[:-1]
-    starts = xp.flatnonzero(changes)
-    return starts, xp.diff(starts, append=xp.full(1, size, starts.dtype))
-
-
-def _add_up(values: Array, lengths: Array) -> tuple[Integers, Integers]:
-    """Return the values of runs in order, and the sums of their lengths, on the host."""
-    xp = library(values)
-    found, which = xp.unique(values, return_inverse=True)
-    totals = xp.bincount(which.reshape(-1), weights=lengths, minlength=len(found))
-    return fetch(found).astype(np.int64), fetch(totals).astype(np.int64)

@@ -163,12 +163,9 @@ def find_seeds(cells, squares, offsets, scale, limits, marks):
             if top:
                 visited[found] = cell
                 found += 1
-    maxima = np.empty(found, np.int32)
-    for k in range(found):
-        maxima[k] = visited[k]
-    sort(maxima, squares)
+    maxima = visited[:found].copy()
     count = np.int32(0)
-    for k in range(found - 1, -1, -1):  # greatest first, equal ones as they lie in the image
+    for k in np.argsort(-squares[maxima], kind="mergesort"):  # stable: equal ones as they lie
         maximum = maxima[k]
         if marks[maximum]:
             continue
@@ -297,95 +294,10 @@ def rank_levels(squares, states):
         for cell in range(squares.size):
             states[cell, LEVEL] = np.int32(squares[cell])
         return np.int64(most) + 1
-    order = np.empty(squares.size, np.int32)
-    for cell in range(squares.size):
-        order[cell] = cell
-    sort(order, squares)
+    order = np.argsort(squares, kind="mergesort")
     level = np.int64(0)
     states[order[0], LEVEL] = 0
     for k in range(1, squares.size):
         level += squares[order[k]] > squares[order[k - 1]]
         states[order[k], LEVEL] = level
     return level + 1
-
-
-@called
-def sort(cells, squares):
-    """Sort cells by their squares, and those of equal squares last to first: a heap sort."""
-    for place in range(cells.size // 2 - 1, -1, -1):
-        sink(cells, place, cells.size, squares)
-    for end in range(cells.size - 1, 0, -1):
-        first = cells[0]
-        cells[0] = cells[end]
-        cells[end] = first
-        sink(cells, 0, end, squares)
-
-
-@called
-def sink(cells, place, end, squares):
-    """Move a cell down in a heap, which ends at `end`, until none below it comes after it."""
-    cell = cells[place]
-    while 2 * place + 1 < end:
-        below = 2 * place + 1
-        if below + 1 < end and is_before(cells[below], cells[below + 1], squares):
-            below += 1
-        if not is_before(cell, cells[below], squares):
-            break
-        cells[place] = cells[below]
-        place = below
-    cells[place] = cell
-
-
-@called
-def is_before(one, other, squares):
-    """Return whether a cell is sorted before another one."""
-    return squares[one] < squares[other] or (squares[one] == squares[other] and one > other)
-
-
-# ---- Numbers of objects
-
-
-@njit(nogil=True, cache=True)
-def find_first(labels, shape, boxes, firsts):
-    """Find the flat index of the first pixel of each component; boxes are those of `find_parts`."""
-    axes, (empty) = shape.size, np.int64(0)
-    sides = np.empty(axes, np.int64)
-    for component in range(len(boxes)):
-        label, origin = boxes[component, 0], boxes[component, 1 : 1 + axes]
-        for axis in range(axes):
-            sides[axis] = boxes[component, 1 + axes + axis] - origin[axis]
-        columns, row, place = sides[-1], empty, np.int64(-1)
-        while place < 0:
-            start = row_start(row, shape, origin, sides)
-            for x in range(start, start + columns):
-                if labels[x] == label:
-                    place = x
-                    break
-            row += 1
-        firsts[component] = place
-
-
-@njit(nogil=True, cache=True)
-def place_parts(labels, shape, boxes, begins, parts, firsts):
-    """Give the parts of components labels of their own.
-
-    `begins`, (N,), is the label of the first part of each; the first pixels of all parts are
-    written to `firsts`, in the order of their labels, the least of which is the first in `begins`.
-    """
-    axes = shape.size
-    sides = np.empty(axes, np.int64)
-    for component in range(len(boxes)):
-        label, origin = boxes[component, 0], boxes[component, 1 : 1 + axes]
-        size = 1
-        for axis in range(axes):
-            sides[axis] = boxes[component, 1 + axes + axis] - origin[axis]
-            size *= sides[axis]
-        for row in range(size // sides[-1]):
-            start = row_start(row, shape, origin, sides)
-            for x in range(start, start + sides[-1]):
-                if labels[x] == label:
-                    own = begins[component] + parts[x] - 1
-                    labels[x] = own
-                    own -= begins[0]
-                    if firsts[own] < 0:
-                        firsts[own] = x
