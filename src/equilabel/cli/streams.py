@@ -19,6 +19,7 @@ from equilabel.descriptions import STAGES
 from equilabel.devices.compiling import describe
 from equilabel.storage.errors import FULL, causes, is_shortage
 
+from . import ENDING
 from .inputs import printable
 from .options import Options
 
@@ -27,11 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Self
 
-# Ctrl-C; sent by `kill`, job schedulers and shutdowns; sent when the terminal is closed.
 # ---- Ctrl-C and other signals, before and during a run
-
-NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
-ENDING = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
 
 
 class Interrupted(BaseException):
