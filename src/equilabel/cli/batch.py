@@ -172,21 +172,21 @@ class Batch:
             for number, item in enumerate(self.inputs):
                 if item.complaint:
                     self.records[number] = self.blank(item, "failed", item.complaint)
-            with progress.progress(len(self.inputs), self.out) as shown:
-                try:
-                    if jobs := self.compare(heard, shown.tell):
-                        self.label(jobs, shown, heard)
-                    elif not heard:
-                        self.begin(shown)
-                except KeyboardInterrupt:  # not in the main thread, so signals are not handled
-                    heard.append(signal.SIGINT)
-                except RefusedError:
-                    raise
-                except Exception as error:  # an error of this process, not of an image
-                    trouble = explain(error)
+            shown = progress.Progress(len(self.inputs), self.out)
+            try:
+                if jobs := self.compare(heard, shown.tell):
+                    self.label(jobs, shown, heard)
+                elif not heard:
+                    self.begin(shown)
+            except KeyboardInterrupt:  # not in the main thread, so signals are not handled
+                heard.append(signal.SIGINT)
+            except RefusedError:
+                raise
+            except Exception as error:  # an error of this process, not of an image
+                trouble = explain(error)
             return self.close(heard, trouble)
 
-    def label(self, jobs: Sequence[Job], shown: progress.Lines, heard: Sequence[int]) -> None:
+    def label(self, jobs: Sequence[Job], shown: progress.Progress, heard: Sequence[int]) -> None:
         """Label images in processes, or on a cluster, and keep their results."""
         count = self.how.jobs
         label: Any = partial(label_all, count=count)
@@ -209,7 +209,7 @@ class Batch:
                     self.declare()
                 add(job, record)
 
-    def begin(self, shown: progress.Lines) -> None:
+    def begin(self, shown: progress.Progress) -> None:
         """Print the files that are left out, the heading, and what needs no labeling.
 
         The options have passed their trial, so what killed runs left is not needed any more.

@@ -461,6 +461,17 @@ def _key(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
+def refuse_to_replace(present: Sequence[Path], which: str = "other files") -> None:
+    """Raise RefusedError if there are files that results would replace."""
+    if present:
+        more = f" and {len(present) - 1} more" if len(present) > 1 else ""
+        message = (
+            f"results must not replace {which}; got {quoted(present[0])}{more}. Pass --overwrite "
+            "to replace them, or --out with another folder."
+        )
+        raise RefusedError(message)
+
+
 def refuse_among(folder: Path, out: Path) -> None:
     """Raise RefusedError if the next run would read the results as slices."""
     if is_same(folder, out):
