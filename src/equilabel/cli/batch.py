@@ -139,7 +139,6 @@ def _check_folder(
 # ---- A run: it labels images, keeps their records, and writes the summary however it ends
 
 THREADS = 8  # that flush results to the disk, at most
-SOON = 0.2  # seconds between messages while earlier results are compared
 UNCHECKED = "The results of an earlier run were not checked again: this run was interrupted."
 
 
@@ -233,7 +232,7 @@ class Batch:
         Processes take seconds to start, and nothing is printed or declared before the options have
         passed their trial in one of them.
         """
-        told, left = perf_counter(), []
+        left = []
         given = self.options, self.provenance.fingerprint
         for job in self.jobs():
             kept = None
@@ -244,9 +243,7 @@ class Batch:
             else:
                 file = printable(job.path)
                 self.records[job.number] = replace(kept, status="skipped", file=file)
-            if perf_counter() - told > SOON:
-                told = perf_counter()
-                tell(f"comparing image {job.number + 1} of {len(self.inputs)}")
+            tell(f"comparing image {job.number + 1} of {len(self.inputs)}")
         tell("")
         return left
 

@@ -23,7 +23,7 @@ from equilabel.storage.memory import free, readable
 from equilabel.storage.ome_zarr import find_image, is_zarr
 
 from .inputs import FILE, expanded, kind_of, printable, quoted, refuse_to_replace, stem
-from .options import OME_ZARR, ChunkOptions, RefusedError, refuse_both
+from .options import OME_ZARR, ChunkOptions, RefusedError, refuse_both, refuse_no_address
 from .options import TIFF as TIFF_LABELS
 from .progress import BlockProgress, describe, say_results
 from .records import Record, describe_result, provenance, write_record
@@ -281,7 +281,7 @@ def run_in_chunks(
     options that the user typed. Raises RefusedError before anything is written.
     """
     refuse_whole(options, why, typed)
-    _check_scheduler(how["scheduler"])
+    refuse_no_address(how["scheduler"], "threads", "processes")
     resume = refuse_both(how["resume"], overwrite)
     options = replace(options, labels_format=OME_ZARR)
     try:
@@ -316,15 +316,6 @@ def run_in_chunks(
         places = places._replace(table=places.table.with_suffix(".parquet"))
     say_results(describe(record), record.notes, places._asdict())
     return 0
-
-
-def _check_scheduler(where: str) -> None:
-    if where not in ("threads", "processes") and "://" not in where:
-        message = (
-            "--scheduler must be threads, processes, or an address such as tcp://host:8786; got "
-            f"{where!r}. Leave it out if unsure."
-        )
-        raise RefusedError(message)
 
 
 def _in_words(error: Exception) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from equilabel.storage import memory
 
 from .inputs import printable
-from .options import RefusedError
+from .options import RefusedError, refuse_no_address
 from .records import Provenance, Record, differences, provenance
 from .streams import explain
 from .workers import News, Worker, is_to_be_repeated, tried_twice
@@ -140,12 +140,7 @@ def check_scheduler(address: str | None, *, jobs: int) -> None:
     """Raise RefusedError if an address is not that of a Dask scheduler, or cannot be used."""
     if address is None:
         return
-    if "://" not in address:
-        message = (
-            f"--scheduler must be an address such as tcp://host:8786; got {address!r}. Leave it "
-            "out for processes of this machine."
-        )
-        raise RefusedError(message)
+    refuse_no_address(address)
     if jobs != 1:
         message = (
             f"--jobs and --scheduler must not be combined; got both, --jobs {jobs}. Leave out "

@@ -30,6 +30,7 @@ from .folder import (
     give_name,
     holds,
     is_obstacle,
+    not_writable,
     parts_of,
     put_away,
     remove_empty,
@@ -365,11 +366,7 @@ def run(
         out.mkdir(parents=True, exist_ok=True)
         place = Path(tempfile.mkdtemp(prefix=".equilabel-", dir=out))
     except OSError as error:
-        message = (
-            f"--out must be a folder that can be written; got {quoted(out)}: {error.strerror}. "
-            "Choose another folder, or change its permissions."
-        )
-        raise RefusedError(message) from error
+        raise not_writable(out, error) from error
     try:
         job = Job(0, path, name, place / "results", out, flush="all")
         with Waiting() as waiting, compiling.listening(waiting.compiling):

@@ -150,7 +150,8 @@ class Progress:
     def tell(self, words: str) -> None:
         """Show on a terminal what takes time, beside the bar if it is drawn."""
         if self.bar and self.begun:
-            words = ", ".join((drawn(self.pace.count, self.total), *self.pace.words(), words))
+            parts = drawn(self.pace.count, self.total), *self.pace.words(), words or "labeling"
+            words = ", ".join(parts)
         fleeting(words)
 
     def show(self, record: Record) -> None:
