@@ -237,13 +237,13 @@ class Batch:
         for job in self.jobs():
             kept = None
             if self.how.resume and not heard:
+                tell(f"comparing image {job.number + 1} of {len(self.inputs)}")
                 kept = find_kept_at_once(job.files, self.out, job.name, *given)
             if kept is None:
                 left.append(job)
             else:
                 file = printable(job.path)
                 self.records[job.number] = replace(kept, status="skipped", file=file)
-            tell(f"comparing image {job.number + 1} of {len(self.inputs)}")
         tell("")
         return left
 
