@@ -48,7 +48,6 @@ HOMES = {
     "magicgui": ("widget",),
     "matplotlib": ("widget.forms.plots",),
     "typer": ("cli",),
-    "rich": ("cli",),
     "tifffile": ("storage",),
     "bioio": ("storage",),
     "zarr": ("storage", "chunked"),

@@ -189,7 +189,14 @@ def test_options_that_suit_no_image_are_refused(folder, address):
 
 
 def test_machines_that_do_not_see_the_files_are_named(folder, address, monkeypatch, capsys):
-    monkeypatch.setattr(clusters, "MARK", "of another folder of the same name")
+    assign = clusters._assign
+    monkeypatch.setattr(
+        clusters,
+        "_assign",
+        lambda cluster, jobs, *given: assign(
+            cluster, [replace(jobs[0], place=Path("elsewhere/0"))], *given
+        ),
+    )
     assert main(["batch", "in", "--out", "out", "--scheduler", address]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "workers of --scheduler must see images and --out under the same paths" in said
@@ -198,12 +205,11 @@ def test_machines_that_do_not_see_the_files_are_named(folder, address, monkeypat
 
 
 def test_what_a_machine_lacks_is_said(folder, monkeypatch):
-    (folder / clusters.MARK).write_text("x")
     options = Options()
-    run = clusters.Assignment(options, provenance(options), folder, folder, "x", 1)
+    run = clusters.Assignment(options, provenance(options), folder, folder, 1)
     assert clusters.examine(run, Path("in/1.tif")) == ""
     assert "got no" in clusters.examine(run, Path("in/9.tif"))
-    assert "got no" in clusters.examine(replace(run, mark="y"), Path("in/1.tif"))
+    assert "got no" in clusters.examine(replace(run, place=folder / "no"), Path("in/1.tif"))
     other = Provenance(run.provenance.parameters, {**run.provenance.versions, "numpy": "1.0"})
     assert "where it was 1.0" in clusters.examine(replace(run, provenance=other), Path("in/1.tif"))
     monkeypatch.setattr(clusters, "os", SimpleNamespace(name="nt"))
@@ -223,9 +229,8 @@ def test_addresses_that_lead_nowhere_are_refused(folder, monkeypatch, capsys):
 
 
 def test_processes_end_with_the_machine_that_started_them(folder):
-    (folder / clusters.MARK).write_text("x")
     options = Options()
-    run = clusters.Assignment(options, provenance(options), folder, folder, "x", 1)
+    run = clusters.Assignment(options, provenance(options), folder, folder, 1)
     code = (
         "import pickle, sys; from equilabel.cli import clusters; "
         "run = pickle.loads(bytes.fromhex(sys.argv[1])); "

@@ -188,12 +188,14 @@ def test_an_image_in_which_nothing_can_be_found_is_not_done_without_a_word(
 
 
 def test_a_terminal_shows_each_note_once_with_its_file(capsys, monkeypatch):
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    for stream in ("stdout", "stderr"):
+        monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    with progress.progress(3, Path("out")) as shown:
-        shown.begin()
-        for name in "abc":
-            shown.show(Record(name, name, "done", objects=0, notes=("Nothing there.",)))
+    shown = progress.Progress(3, Path("out"))
+    shown.begin()
+    for name in "abc":
+        shown.show(Record(name, name, "done", objects=0, notes=("Nothing there.",)))
+    progress.fleeting("")
     assert capsys.readouterr().out.count("Nothing there.") == 1
 
 

@@ -204,7 +204,7 @@ def test_resume_with_other_parameters_is_refused(finished, capsys):
     before = content()
     capsys.readouterr()
     said = refused(capsys, *BATCH, "--resume", *B, "--fill-holes")
-    assert "got --fill-holes where it was not given; --spacing 3.0 where it was not given" in said
+    assert "got --fill-holes given where it was not given; --spacing 3.0 where it was none" in said
     assert "--overwrite" in said
     assert content() == before
     assert finished() == ["skipped", "skipped"]

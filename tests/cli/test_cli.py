@@ -29,10 +29,11 @@ def test_a_bar_on_a_terminal_shows_failures_alone(here, capsys, monkeypatch):
     tiff("in/a.tif")
     Path("in/b.tif").touch()
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     main(["batch", "in", "--out", "out"])
-    shown = capsys.readouterr().out
-    assert "2/2" in shown
+    shown, bar = capsys.readouterr()
+    assert "2/2" in bar
     assert "in/b.tif: failed" in shown
     assert "a.tif: 2 objects" not in shown
 
@@ -156,8 +157,10 @@ def test_a_bar_on_a_terminal_that_has_gone_ends_no_run(here, monkeypatch):
         tiff(f"in/{name}.tif")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.setattr(sys, "stderr", Terminal())
     assert main(["batch", "in", "--out", "out"]) == 0
     sys.stdout.close()
+    sys.stderr.close()
     assert names() == results(*"abc")
 
 

@@ -263,7 +263,7 @@ def test_the_pace_of_a_run_leaves_out_what_was_skipped():
 
 
 def test_a_long_run_without_a_terminal_tells_now_and_then_how_far_it_is(capsys):
-    shown = progress.Lines(9, Path("out"))
+    shown = progress.Progress(9, Path("out"))
     now = [shown.told]
     shown.pace.clock = lambda: now[0]
     for _ in range(3):

@@ -121,18 +121,18 @@ def test_a_damaged_image_and_options_for_no_image_leave_nothing(here, capsys):
 
 def test_who_reads_a_pipe_is_told_what_takes_long(capsys, monkeypatch):
     monkeypatch.setattr(streams, "PAUSE", 0.02)
-    monkeypatch.setattr(streams, "PATIENCE", -1)
     with streams.Waiting() as waiting:
         waiting("split")
         time.sleep(0.1)
         waiting.compiling(1, busy=True)
         waiting.compiling(2, busy=True)
+        time.sleep(0.1)
         waiting.compiling(2, busy=False)
     said = capsys.readouterr()
     assert said.out == ""
     lines = said.err.splitlines()
     assert "equilabel: splitting objects, 0 s" in lines
-    assert sum("compiling functions, the first time only" in line for line in lines) == 1
+    assert "equilabel: compiling, first time only: 2 functions, 0 s" in lines
 
 
 def test_a_quick_image_is_waited_for_in_silence(capsys):

@@ -1,47 +1,37 @@
-"""The command line, which writes labels, tables, overlays and a record of the run.
-
-First of all, and with no effect in other programs, it handles Ctrl-C while the program starts,
-which takes some tenths of a second: it ends with a message, without a traceback.
-"""
+"""The command line, which writes labels, tables, overlays and a record of the run."""
 
 import os
 import signal
-import sys
+from collections.abc import Sequence
+from threading import current_thread, main_thread
+
+__all__ = ["main"]
+
+# Ctrl-C; sent by `kill`, job schedulers and shutdowns; sent when the terminal is closed.
+NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+ENDING = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
 
 
-def is_program(words: list[str], original: list[str]) -> bool:
-    """Return whether this process is the program `equilabel`.
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line, and return its exit code.
 
-    `words` is `sys.argv`, `original` is `sys.orig_argv`.
-
-    >>> is_program(["/usr/bin/equilabel", "batch"], ["python", "/usr/bin/equilabel", "batch"])
-    True
-    >>> is_program(["equilabel/__main__.py", "batch"], ["python", "-m", "equilabel", "batch"])
-    True
-    >>> is_program(["my_script.py"], ["python", "my_script.py"])
-    False
+    `arguments` are the words after the name of the program, by default those of the process. The
+    exit code is 0 if all went well, 1 if an image failed, 2 if the call was refused before anything
+    was written, and 128 plus the number of the signal if the run was interrupted (130 for Ctrl-C,
+    143 for SIGTERM, 129 if the terminal was closed).
     """
-    name = os.path.basename(words[0]) if words else ""  # noqa: PTH119 - pathlib is slow to import
-    if name in ("-m", "__main__.py") and "-m" in original:
-        at = original.index("-m") + 1
-        return original[at : at + 1] == ["equilabel"]
-    return name.removesuffix(".exe") == "equilabel" and "--multiprocessing-fork" not in original
+    if arguments is None and current_thread() is main_thread():  # this process is the program
+        for number in ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, _leave)
+    from .commands import run_words  # takes some tenths of a second
+
+    return run_words(arguments)
 
 
-def leave(number: int, _: object) -> None:
+def _leave(number: int, _: object) -> None:
     """End this process at once: nothing needs cleaning up."""
     try:
         os.write(2, b"equilabel: interrupted.\n")
     finally:
         os._exit(128 + number)
-
-
-if is_program(sys.argv, sys.orig_argv):
-    for _name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        _number = getattr(signal, _name, None)
-        if _number is not None and signal.getsignal(_number) is not signal.SIG_IGN:
-            signal.signal(_number, leave)
-
-from .commands import main  # noqa: E402 - after Ctrl-C is handled
-
-__all__ = ["main"]

@@ -139,7 +139,6 @@ def _check_folder(
 # ---- A run: it labels images, keeps their records, and writes the summary however it ends
 
 THREADS = 8  # that flush results to the disk, at most
-SOON = 0.2  # seconds between messages while earlier results are compared
 UNCHECKED = "The results of an earlier run were not checked again: this run was interrupted."
 
 
@@ -172,21 +171,21 @@ class Batch:
             for number, item in enumerate(self.inputs):
                 if item.complaint:
                     self.records[number] = self.blank(item, "failed", item.complaint)
-            with progress.progress(len(self.inputs), self.out) as shown:
-                try:
-                    if jobs := self.compare(heard, shown.tell):
-                        self.label(jobs, shown, heard)
-                    elif not heard:
-                        self.begin(shown)
-                except KeyboardInterrupt:  # not in the main thread, so signals are not handled
-                    heard.append(signal.SIGINT)
-                except RefusedError:
-                    raise
-                except Exception as error:  # an error of this process, not of an image
-                    trouble = explain(error)
+            shown = progress.Progress(len(self.inputs), self.out)
+            try:
+                if jobs := self.compare(heard, shown.tell):
+                    self.label(jobs, shown, heard)
+                elif not heard:
+                    self.begin(shown)
+            except KeyboardInterrupt:  # not in the main thread, so signals are not handled
+                heard.append(signal.SIGINT)
+            except RefusedError:
+                raise
+            except Exception as error:  # an error of this process, not of an image
+                trouble = explain(error)
             return self.close(heard, trouble)
 
-    def label(self, jobs: Sequence[Job], shown: progress.Lines, heard: Sequence[int]) -> None:
+    def label(self, jobs: Sequence[Job], shown: progress.Progress, heard: Sequence[int]) -> None:
         """Label images in processes, or on a cluster, and keep their results."""
         count = self.how.jobs
         label: Any = partial(label_all, count=count)
@@ -209,7 +208,7 @@ class Batch:
                     self.declare()
                 add(job, record)
 
-    def begin(self, shown: progress.Lines) -> None:
+    def begin(self, shown: progress.Progress) -> None:
         """Print the files that are left out, the heading, and what needs no labeling.
 
         The options have passed their trial, so what killed runs left is not needed any more.
@@ -233,20 +232,18 @@ class Batch:
         Processes take seconds to start, and nothing is printed or declared before the options have
         passed their trial in one of them.
         """
-        told, left = perf_counter(), []
+        left = []
         given = self.options, self.provenance.fingerprint
         for job in self.jobs():
             kept = None
             if self.how.resume and not heard:
+                tell(f"comparing image {job.number + 1} of {len(self.inputs)}")
                 kept = find_kept_at_once(job.files, self.out, job.name, *given)
             if kept is None:
                 left.append(job)
             else:
                 file = printable(job.path)
                 self.records[job.number] = replace(kept, status="skipped", file=file)
-            if perf_counter() - told > SOON:
-                told = perf_counter()
-                tell(f"comparing image {job.number + 1} of {len(self.inputs)}")
         tell("")
         return left
 

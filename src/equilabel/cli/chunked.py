@@ -22,8 +22,8 @@ from equilabel.storage.images import TIFF, read_header
 from equilabel.storage.memory import free, readable
 from equilabel.storage.ome_zarr import find_image, is_zarr
 
-from .inputs import FILE, expanded, kind_of, printable, quoted, stem
-from .options import OME_ZARR, ChunkOptions, RefusedError, refuse_both
+from .inputs import FILE, expanded, kind_of, printable, quoted, refuse_to_replace, stem
+from .options import OME_ZARR, ChunkOptions, RefusedError, refuse_both, refuse_no_address
 from .options import TIFF as TIFF_LABELS
 from .progress import BlockProgress, describe, say_results
 from .records import Record, describe_result, provenance, write_record
@@ -281,7 +281,7 @@ def run_in_chunks(
     options that the user typed. Raises RefusedError before anything is written.
     """
     refuse_whole(options, why, typed)
-    _check_scheduler(how["scheduler"])
+    refuse_no_address(how["scheduler"], "threads", "processes")
     resume = refuse_both(how["resume"], overwrite)
     options = replace(options, labels_format=OME_ZARR)
     try:
@@ -318,15 +318,6 @@ def run_in_chunks(
     return 0
 
 
-def _check_scheduler(where: str) -> None:
-    if where not in ("threads", "processes") and "://" not in where:
-        message = (
-            "--scheduler must be threads, processes, or an address such as tcp://host:8786; got "
-            f"{where!r}. Leave it out if unsure."
-        )
-        raise RefusedError(message)
-
-
 def _in_words(error: Exception) -> str:
     """Describe an error with the names of options in place of parameters."""
     return (
@@ -349,7 +340,7 @@ def _label(
     from equilabel.storage.table import PARTS, write_table
 
     started, made_with = perf_counter(), provenance(options)
-    with warnings.catch_warnings(record=True) as caught, progress:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = segment_chunked(
             path,
@@ -456,14 +447,8 @@ def _is_among_labels(out: Path) -> bool:
 
 def refuse_losses(places: Places) -> None:
     """Raise RefusedError if a complete or unfinished result would be lost."""
-    every = (*places, places.table.with_suffix(".parquet"))
-    present = next((path for path in every if os.path.lexists(path)), None)
-    if present is not None:
-        message = (
-            f"results in chunks must not replace earlier ones; got {quoted(present)}. Pass "
-            "--overwrite to replace them, or --out with another folder."
-        )
-        raise RefusedError(message)
+    every = dict.fromkeys((*places, places.table.with_suffix(".parquet")))
+    refuse_to_replace(list(filter(os.path.lexists, every)), "earlier ones")
     begun = folder_for(places.labels)
     if os.path.lexists(begun):
         message = (

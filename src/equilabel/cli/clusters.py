@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from equilabel.storage import memory
 
 from .inputs import printable
-from .options import RefusedError
+from .options import RefusedError, refuse_no_address
 from .records import Provenance, Record, differences, provenance
 from .streams import explain
 from .workers import News, Worker, is_to_be_repeated, tried_twice
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 POLL = 0.2  # seconds between checks of the time limit and of the end of the run
 IDLE = 60.0  # seconds after which a process without a job ends
-MARK = "mark"  # file in the folder of a run: proves that machines see the same folder
 
 
 class GoneError(Exception):
@@ -44,22 +43,18 @@ class Assignment:
     options: Options
     provenance: Provenance
     folder: Path  # where the command was started: paths of images may be relative to it
-    place: Path  # folder for unfinished files
-    mark: str  # content of the file `MARK` in `place`
+    place: Path  # folder for unfinished files, of a random name that no other run has
     threads: int  # of all Dask workers: most images at once on a machine
     limit: float | None = None  # seconds after which work on an image is stopped
 
     def seen(self) -> bool:
-        """Return whether the folder of the run is visible from this machine."""
-        try:
-            return (self.place / MARK).read_text("utf-8") == self.mark
-        except OSError:
-            return False
+        """Return whether the run goes on, and its folder is visible from this machine."""
+        return self.place.is_dir()
 
 
 # ------------------------------------------------------------------- in a worker of Dask
 
-_mine = local()  # the idle process `worker` of this thread, and `mark`, that of its run
+_mine = local()  # the idle process `worker` of this thread, and `place`, that of its run
 
 
 def examine(assignment: Assignment, image: Path) -> str:
@@ -104,7 +99,7 @@ def label_there(job: Job, assignment: Assignment) -> tuple[Path, Record | str]:
         if not isinstance(answer, Record):
             return job.place, worker.failure(job)
         if worker.alive():
-            _mine.worker, _mine.mark = worker, assignment.mark
+            _mine.worker, _mine.place = worker, assignment.place
         return job.place, answer
     finally:
         if _mine.worker is None:
@@ -115,7 +110,7 @@ def _worker_for(assignment: Assignment) -> Worker:
     """Return the process of this thread; start one if it has none of this run."""
     worker: Worker | None = getattr(_mine, "worker", None)
     if worker is not None:
-        if worker.alive() and _mine.mark == assignment.mark:
+        if worker.alive() and _mine.place == assignment.place:
             return worker
         worker.end()
     options = assignment.options
@@ -145,12 +140,7 @@ def check_scheduler(address: str | None, *, jobs: int) -> None:
     """Raise RefusedError if an address is not that of a Dask scheduler, or cannot be used."""
     if address is None:
         return
-    if "://" not in address:
-        message = (
-            f"--scheduler must be an address such as tcp://host:8786; got {address!r}. Leave it "
-            "out for processes of this machine."
-        )
-        raise RefusedError(message)
+    refuse_no_address(address)
     if jobs != 1:
         message = (
             f"--jobs and --scheduler must not be combined; got both, --jobs {jobs}. Leave out "
@@ -234,10 +224,9 @@ def _assign(
             f"`dask worker {address}`."
         )
         raise RefusedError(message)
-    folder, mark = Path.cwd(), secrets.token_hex(8)
+    folder = Path.cwd()
     place = folder / jobs[0].place.parent
-    (place / MARK).write_text(mark, "utf-8")
-    assignment = Assignment(options, provenance, folder, place, mark, threads, limit)
+    assignment = Assignment(options, provenance, folder, place, threads, limit)
     for worker, answer in cluster.everywhere(examine, assignment, jobs[0].path).items():
         if isinstance(answer, BaseException):
             answer = f"have equilabel installed, as this machine; got {explain(answer)} Install it"

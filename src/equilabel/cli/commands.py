@@ -302,14 +302,8 @@ UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]  # click's,
 INTERRUPTED = 130  # 128 + the number of SIGINT
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line, and return its exit code.
-
-    `arguments` are the words after the name of the program, by default those of the process. The
-    exit code is 0 if all went well, 1 if an image failed, 2 if the call was refused before anything
-    was written, and 128 plus the number of the signal if the run was interrupted (130 for Ctrl-C,
-    143 for SIGTERM, 129 if the terminal was closed).
-    """
+def run_words(arguments: Sequence[str] | None) -> int:
+    """Run the command that the words name, by default those of this process. See `cli.main`."""
     open_standard()
     words = complete(sys.argv[1:] if arguments is None else arguments)
     try:

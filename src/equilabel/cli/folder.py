@@ -89,17 +89,20 @@ def remove_empty(*folders: Path) -> None:
             folder.rmdir()
 
 
+def not_writable(folder: Path | str, error: OSError) -> RefusedError:
+    """Return the error of an output folder in which nothing can be written."""
+    return RefusedError(
+        f"--out must be a folder that can be written; got {quoted(folder)}: {error.strerror}. "
+        "Choose another folder, or change its permissions."
+    )
+
+
 def _claim(unfinished: Path) -> int:
     """Create the folder, lock the claim file in it, and return its descriptor."""
     try:
         claim = locked_file(unfinished, CLAIM)
     except OSError as error:
-        where = quoted(error.filename or unfinished)
-        message = (
-            f"--out must be a folder that can be written; got {where}: {error.strerror}. "
-            "Choose another folder, or change its permissions."
-        )
-        raise RefusedError(message) from error
+        raise not_writable(error.filename or unfinished, error) from error
     if claim is not None:
         return claim
     message = (
@@ -120,14 +123,10 @@ def _release(claim: int, path: Path) -> None:
 
 
 def clear_others(place: Path) -> None:
-    """Remove everything beside the folder of a run: it is left from killed runs."""
+    """Remove the folders beside that of a run: they are left from killed runs."""
     for leftover in place.parent.iterdir():
         if leftover.name not in (CLAIM, place.name):
-            if is_folder(leftover):
-                shutil.rmtree(leftover, ignore_errors=True)
-            else:
-                with suppress(OSError):
-                    leftover.unlink()
+            shutil.rmtree(leftover, ignore_errors=True)
 
 
 # ---- Earlier results, and the names of new ones

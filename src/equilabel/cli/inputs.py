@@ -84,7 +84,6 @@ class Input:
     name: str = ""  # of the results below the output folder, without endings: "day1/cells"
     complaint: str = ""  # why it cannot be read; "" for an image
     image: Path | None = None  # the image to measure in, if the input holds labels
-    unread: bool = False  # whether it is a file in a folder whose name is not that of an image
 
 
 def find(
@@ -99,13 +98,10 @@ def find(
     """
     inputs: dict[str, Input] = {}
     skipped: dict[str, tuple[Path, str]] = {}
-    unread: dict[str, Path] = {}
+    search = _Search(out, recursive, slices, {})
     for word in words:
-        for item in _behind(word, _Search(out, recursive, slices)):
+        for item in _behind(word, search):
             where = os.path.abspath(item.path)  # noqa: PTH100 - links stay
-            if item.unread:
-                unread[where] = item.path
-                continue
             named = item.path == expanded(word)
             if slices:
                 refuse_among(item.path, out)
@@ -123,7 +119,7 @@ def find(
         raise RefusedError(message)
     lines = [f"{printable(path)}: left out, {why}" for path, why in left_out]
     found = list(inputs.values())
-    return found if slices else named_apart(found), [*lines, *tell_unread(unread.values())]
+    return found if slices else named_apart(found), [*lines, *tell_unread(search.unread.values())]
 
 
 class _Search(NamedTuple):
@@ -132,6 +128,11 @@ class _Search(NamedTuple):
     out: Path  # is not searched
     recursive: bool
     slices: bool  # whether each folder of images is one
+    unread: dict[str, Path]  # files that were found but are not named as images, by full path
+
+    def leave_out(self, path: Path) -> None:
+        """Count a file that is not named as an image, once."""
+        self.unread[os.path.abspath(path)] = path  # noqa: PTH100 - links stay
 
     @property
     def wanted(self) -> str:
@@ -179,11 +180,11 @@ def _matching(pattern: Path, search: _Search) -> Iterator[Input]:
             continue
         seen.add(real)
         if kind != FOLDER and not is_named_as_image(match):
-            yield Input(match, unread=True)
+            search.leave_out(match)
             continue
         for item in _at(match, kind, search):
             if not (item.complaint and kind == FOLDER):
-                nothing = nothing and item.unread
+                nothing = False
                 yield item
     if nothing:
         message = f"INPUT must match {search.wanted}; got {quoted(pattern)}. Check the pattern."
@@ -216,7 +217,8 @@ def _inside(folder: Path, search: _Search) -> Iterator[Input]:
             for item in _at(path, kind_of(path), search):
                 name = "" if item.complaint else (below / stem(path)).as_posix()
                 yield replace(item, name=name)
-    yield from (Input(path, unread=True) for path in others)
+    for path in others:
+        search.leave_out(path)
     if nothing:
         got = f"{quoted(folder)} with {count_kinds(others)}" if others else quoted(folder)
         remedy = "another folder" if search.recursive else "--recursive to search below it"
@@ -459,6 +461,17 @@ def refuse_clashes(inputs: Sequence[Input], endings: Mapping[str, str]) -> None:
 
 def _key(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
+
+
+def refuse_to_replace(present: Sequence[Path], which: str = "other files") -> None:
+    """Raise RefusedError if there are files that results would replace."""
+    if present:
+        more = f" and {len(present) - 1} more" if len(present) > 1 else ""
+        message = (
+            f"results must not replace {which}; got {quoted(present[0])}{more}. Pass --overwrite "
+            "to replace them, or --out with another folder."
+        )
+        raise RefusedError(message)
 
 
 def refuse_among(folder: Path, out: Path) -> None:

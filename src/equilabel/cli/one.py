@@ -30,6 +30,7 @@ from .folder import (
     give_name,
     holds,
     is_obstacle,
+    not_writable,
     parts_of,
     put_away,
     remove_empty,
@@ -44,6 +45,7 @@ from .inputs import (
     printable,
     quoted,
     refuse_among,
+    refuse_to_replace,
     stem,
 )
 from .options import RefusedError
@@ -364,11 +366,7 @@ def run(
         out.mkdir(parents=True, exist_ok=True)
         place = Path(tempfile.mkdtemp(prefix=".equilabel-", dir=out))
     except OSError as error:
-        message = (
-            f"--out must be a folder that can be written; got {quoted(out)}: {error.strerror}. "
-            "Choose another folder, or change its permissions."
-        )
-        raise RefusedError(message) from error
+        raise not_writable(out, error) from error
     try:
         job = Job(0, path, name, place / "results", out, flush="all")
         with Waiting() as waiting, compiling.listening(waiting.compiling):
@@ -426,15 +424,9 @@ def _refuse_losses(finals: dict[str, Path], image: Path, overwrite: bool) -> set
         outputs = known.outputs.values()
         each = {record.with_name(Path(output["file"]).name): output for output in outputs}
         former = {record, *(path for path, output in each.items() if holds(path, output))}
-    foreign = [path for path in present if path not in former]
-    if foreign and not overwrite:
-        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
-        message = (
-            "results must not replace files that were changed, or that `equilabel segment` did not "
-            f"write for this image; got {quoted(foreign[0])}{more}. Pass --overwrite to replace "
-            "them, or --out with another folder."
-        )
-        raise RefusedError(message)
+    if not overwrite:
+        which = "files that were changed, or that `equilabel segment` did not write for this image"
+        refuse_to_replace([path for path in present if path not in former], which)
     return former
 
 

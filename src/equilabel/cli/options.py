@@ -41,6 +41,17 @@ def refuse_both(resume: bool, overwrite: bool) -> bool:
     return resume
 
 
+def refuse_no_address(where: str, *words: str) -> None:
+    """Raise RefusedError if the value of --scheduler is no address, nor one of some words."""
+    if where not in words and "://" not in where:
+        others = f"{', '.join(words)}, or " if words else ""
+        message = (
+            f"--scheduler must be {others}an address such as tcp://host:8786; got {where!r}. "
+            "Leave it out if unsure."
+        )
+        raise RefusedError(message)
+
+
 @dataclass(frozen=True)
 class Options(ImageOptions):
     """Options of a run that decide the results of each image, or whether there are any."""

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
-from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING
+
+from typer import style
 
 import equilabel
 from equilabel.descriptions import STAGES
 
 from .inputs import printable
 from .records import REPORT, RUN, SUMMARY
-from .streams import Steady, fleeting, say
+from .streams import can_fleet, fleeting, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
-    from typing import Self, TextIO
 
     from .options import Options
     from .records import Facts, Record
@@ -75,6 +74,7 @@ def spoken(seconds: float) -> str:
 
 
 MOST_NOTES = 5  # printed at the end; the summary has all
+WIDE = 16  # characters of a bar
 EVERY = 60.0  # seconds between lines about the progress of a run without a bar
 
 
@@ -117,117 +117,62 @@ def in_pixels(used: Facts) -> list[str]:
     return found
 
 
-class Lines:
-    """Progress as text: a line for each image, and sometimes one about the whole run."""
+def drawn(done: int, total: int) -> str:
+    """Draw a bar.
+
+    >>> drawn(1, 4)
+    '[####............] 1/4'
+    """
+    return f"[{'#' * (WIDE * done // max(1, total)):.<{WIDE}}] {done}/{total}"
+
+
+class Progress:
+    """Progress of a run of `total` images; nothing is shown before `begin`, but what takes long.
+
+    On a terminal a bar, with rate, failures, and the time that is left; above it are a line for
+    each failed image and one for each different note, with the first file that has it. Elsewhere a
+    line for each image, and sometimes one about the whole run.
+    """
 
     def __init__(self, total: int, out: Path) -> None:
-        self.total, self.out, self.count = total, out, 0
-        self.pace = Pace(total)
+        self.total, self.out, self.bar = total, out, sys.stdout.isatty() and can_fleet()
+        self.begun, self.notes, self.pace = False, set[str](), Pace(total)
         self.told = self.pace.begun
 
     def begin(self) -> None:
-        """Print the heading."""
-        say(f"{images(self.total)}, results in {printable(self.out)}")
-
-    def show(self, record: Record) -> None:
-        """Print the record of an image."""
-        self.count += 1
-        say(f"[{self.count:{len(str(self.total))}}/{self.total}] {describe(record)}")
-        if self.total > 1:  # the notes on a single image are printed at the end
-            for note in record.notes:
-                say(f"      note: {note}")
-        self.pace.add(record)
-        if self.pace.clock() - self.told > EVERY and self.count < self.total:
-            self.told = self.pace.clock()
-            say(f"--- {self.count} of {self.total}, {', '.join(self.pace.words())}")
+        """Draw the bar, or print the heading."""
+        self.begun = True
+        if self.bar:
+            self.tell("starting")
+        else:
+            say(f"{images(self.total)}, results in {printable(self.out)}")
 
     def tell(self, words: str) -> None:
-        """Show on a terminal what takes time."""
+        """Show on a terminal what takes time, beside the bar if it is drawn."""
+        if self.bar and self.begun:
+            parts = drawn(self.pace.count, self.total), *self.pace.words(), words or "labeling"
+            words = ", ".join(parts)
         fleeting(words)
 
-    def end(self) -> None:
-        """Remove the last message."""
-        fleeting("")
-
-
-class Bar(Lines):
-    """A progress bar for a terminal, with rate, failures, and the time that is left.
-
-    Above it are a line for each failed image and one for each different note, with the first file
-    that has it; the summary at the end counts the files.
-    """
-
-    def __init__(self, total: int, out: Path) -> None:
-        from rich import progress
-
-        super().__init__(total, out)
-        self.bar = _bars(
-            progress.BarColumn(16),
-            progress.MofNCompleteColumn(),
-            progress.TextColumn("{task.fields[pace]}", markup=False),
-            progress.TimeElapsedColumn(),
-            progress.TextColumn("{task.description}", markup=False),  # last, as it may be cut off
-        )
-        self.notes, self.begun = set[str](), False
-        self.task = self.bar.add_task("starting", total=total, pace="")
-
-    def begin(self) -> None:
-        """Draw the bar."""
-        fleeting("")
-        self.begun = True
-        self.bar.start()
-
-    def tell(self, words: str) -> None:
-        """Show what takes time: beside the bar, or before it is drawn."""
-        if self.begun:
-            self.bar.update(self.task, description=words or "labeling")
-        else:
-            fleeting(words)
-
     def show(self, record: Record) -> None:
-        """Advance the bar by one image."""
-        from rich.text import Text
-
-        if record.status == "failed":
-            self.bar.console.print(Text(describe(record), style="red"))
-        for note in record.notes if self.total > 1 else ():
-            if note not in self.notes:
-                self.bar.console.print(Text(f"{record.file}: {note}", style="yellow"))
-            self.notes.add(note)
+        """Show the record of an image."""
         self.pace.add(record)
-        pace = ", ".join(self.pace.words())
-        self.bar.update(self.task, advance=1, description=record.file[-30:], pace=pace)
-
-    def end(self) -> None:
-        """Stop the bar; it stays on the screen."""
-        fleeting("")
-        self.bar.stop()
-
-
-def _bars(*columns: Any) -> Any:
-    """Return bars with these columns; they go on when the terminal takes no more text."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(highlight=False, file=cast("TextIO", Steady()))
-    return Progress(*columns, console=console)
-
-
-def _is_terminal() -> bool:
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-
-
-@contextmanager
-def progress(total: int, out: Path) -> Iterator[Lines]:
-    """Yield a display of records: a bar on a terminal, otherwise lines.
-
-    It shows nothing before `begin`, because the run may still be refused.
-    """
-    shown = (Bar if _is_terminal() else Lines)(total, out)
-    try:
-        yield shown
-    finally:
-        shown.end()
+        count, failed = self.pace.count, record.status == "failed"
+        if not self.bar:
+            say(f"[{count:{len(str(self.total))}}/{self.total}] {describe(record)}")
+        elif failed:
+            say(style(describe(record), fg="red"))
+        for note in record.notes if self.total > 1 else ():  # else they are printed at the end
+            if not self.bar:
+                say(f"      note: {note}")
+            elif note not in self.notes:
+                say(style(f"{record.file}: {note}", fg="yellow"))
+            self.notes.add(note)
+        if self.bar:
+            self.tell(record.file[-30:])
+        elif self.pace.clock() - self.told > EVERY and count < self.total:
+            self.told = self.pace.clock()
+            say(f"--- {count} of {self.total}, {', '.join(self.pace.words())}")
 
 
 def close(
@@ -301,51 +246,31 @@ PAUSE = 10  # seconds between two lines about a stage if the output is not a ter
 
 
 class BlockProgress:
-    """Show the number of finished blocks: as bars on a terminal, otherwise as a line now and then.
+    """Show the number of finished blocks: as a bar on a terminal, otherwise a line now and then.
 
     `stage` is the current stage ("" before the first); `done` and `total` count its blocks.
     """
 
     def __init__(self) -> None:
         self.stage, self.done, self.total = "", 0, 0
-        self._told = 0.0
-        self._bars: Any = None
-        self._task: Any = None
-        if _is_terminal():
-            from rich import progress
-
-            self._bars = _bars(
-                progress.TextColumn("{task.description}", markup=False),
-                progress.BarColumn(),
-                progress.MofNCompleteColumn(),
-                progress.TimeElapsedColumn(),
-                progress.TextColumn("left"),
-                progress.TimeRemainingColumn(),
-            )
-
-    def __enter__(self) -> Self:
-        """Start to draw."""
-        if self._bars is not None:
-            self._bars.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Stop drawing; the bars stay on the screen."""
-        if self._bars is not None:
-            self._bars.stop()
+        self._told = self._begun = 0.0  # the last line, and the stage
+        self._first = 0  # blocks that were done when the stage began
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Show how many blocks of a stage are done."""
-        new = stage != self.stage or done < self.done
+        now, new = monotonic(), stage != self.stage or done < self.done
         self.stage, self.done, self.total = stage, done, total
-        if self._bars is not None:
-            if new:
-                self._task = self._bars.add_task(STAGES.get(stage, stage), total=total)
-            self._bars.update(self._task, completed=done)
-            return
-        if new or monotonic() - self._told > PAUSE:
-            say(f"  {STAGES.get(stage, stage)}: {done} of {total}")
-            self._told = monotonic()
+        if new:
+            self._begun, self._first = now, done
+        words = STAGES.get(stage, stage)
+        bar = sys.stdout.isatty() and can_fleet()
+        if bar and done < total:
+            each = (now - self._begun) / max(1, done - self._first)
+            left = f", {spoken(each * (total - done))} left" if done > self._first else ""
+            fleeting(f"{drawn(done, total)} {words}{left}")
+        elif bar or new or now - self._told > PAUSE:
+            say(f"  {words}: {done} of {total}")
+            self._told = now
 
     def __str__(self) -> str:
         """Describe the current stage."""

@@ -171,37 +171,26 @@ def _version(package: str) -> str | None:
 def differences(now: Provenance, then: Provenance) -> list[str]:
     """List parameters (as options) and versions that differ from those of an earlier run.
 
-    >>> then = Provenance({"sigma": 0.0, "dark": False}, {"numpy": "2.2"})
-    >>> differences(Provenance({"sigma": 1.5, "dark": True}, {"numpy": "2.3"}), then)
-    ['--sigma 1.5 where it was 0.0', '--dark where it was not given', 'numpy 2.3 where it was 2.2']
+    >>> now = Provenance({"sigma": 1.5, "dark": True}, {"numpy": "2.3"})
+    >>> for each in differences(now, Provenance({"sigma": 0.0, "dark": False}, {"numpy": None})):
+    ...     print(each)
+    --sigma 1.5 where it was 0.0
+    --dark given where it was not given
+    numpy 2.3 where it was none
     """
     found = []
-    for name in {**now.parameters, **then.parameters}:
-        new, old = now.parameters.get(name), then.parameters.get(name)
-        if new != old:
-            if name == "command":
-                found.append(f"`equilabel {new}` where it was `equilabel {old}`")
-                continue
-            option = f"--{name.replace('_', '-')}"
-            found.append(f"{_given(option, new)} where it was {_value(old)}")
-    for name in {**now.versions, **then.versions}:
-        new, old = now.versions.get(name), then.versions.get(name)
-        if new != old:
-            found.append(f"{name} {new or 'missing'} where it was {old or 'missing'}")
+    for new, old in ((now.parameters, then.parameters), (now.versions, then.versions)):
+        for name in {**new, **old}:
+            if new.get(name) != old.get(name):
+                option = new is now.parameters and name != "command"
+                word = f"--{name.replace('_', '-')}" if option else name
+                found.append(f"{word} {_value(new.get(name))} where it was {_value(old.get(name))}")
     return found
 
 
-def _given(option: str, value: Any) -> str:
-    if value is None or value is False:
-        return f"no {option}"
-    return option if value is True else f"{option} {_value(value)}"
-
-
 def _value(value: Any) -> str:
-    if value is None or value is False:
-        return "not given"
-    if value is True:
-        return "given"
+    if value is None or isinstance(value, bool):
+        return "none" if value is None else "given" if value else "not given"
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from equilabel import contacts, measure, neighbors, relate
 
-from .inputs import FILE, expanded, kind_of, printable, quoted, stem
+from .inputs import FILE, expanded, kind_of, printable, quoted, refuse_to_replace, stem
 from .one import whole_numbers
 from .options import RefusedError
 from .progress import say_results
@@ -38,13 +38,8 @@ def run(word: str, to: str | None, out: Path, options: Options, *, overwrite: bo
     out = expanded(out, "--out")
     kinds = ("neighbors", "contacts") if to is None else ("children", "parents")
     finals = {kind: out / f"{stem(files[0])}_{kind}.{options.format}" for kind in kinds}
-    present = [path for path in finals.values() if os.path.lexists(path)]
-    if present and not overwrite:
-        message = (
-            f"results must not replace other files; got {quoted(present[0])}. Pass --overwrite to "
-            "replace it, or --out with another folder."
-        )
-        raise RefusedError(message)
+    if not overwrite:
+        refuse_to_replace(list(filter(os.path.lexists, finals.values())))
     at = files[0]
     images: list[TiffImage] = []
     try:

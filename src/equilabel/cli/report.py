@@ -7,10 +7,12 @@ import math
 import os
 import re
 from base64 import b64encode
+from bisect import bisect_left
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from html import escape
 from io import BytesIO
+from itertools import accumulate
 from pathlib import Path, PurePath
 from statistics import median
 from typing import TYPE_CHECKING
@@ -89,12 +91,9 @@ def _ticks(low: int, high: int, scale: float) -> list[tuple[float, str, str]]:
 
 def _median(counts: Mapping[int, int]) -> int:
     """Return the end of the bin that contains the median."""
-    half, seen = sum(counts.values()) / 2, 0
-    for number, count in sorted(counts.items()):
-        seen += count
-        if seen >= half:
-            return number + 1
-    return max(counts) + 1
+    numbers = sorted(counts)
+    seen = list(accumulate(counts[number] for number in numbers))
+    return numbers[bisect_left(seen, seen[-1] / 2)] + 1
 
 
 def _size(number: int) -> str:
@@ -388,11 +387,6 @@ FIELD = re.compile(r"\{([^{}]*)\}")
 TAKEN = ("file", "unit", "frame", "label", "status", "objects")  # columns of the tables
 
 
-def no_groups(_: str) -> dict[str, str]:
-    """Return the conditions of a file of a run without conditions."""
-    return {}
-
-
 def read_groups(text: str | None, files: Sequence[str]) -> Groups:
     """Return a function from the path of a file to its conditions, in one order of names.
 
@@ -405,7 +399,7 @@ def read_groups(text: str | None, files: Sequence[str]) -> Groups:
     ({'drug': 'DMSO', 'well': 'A1'}, {'drug': '', 'well': ''})
     """
     if text is None:
-        return no_groups
+        return lambda _: {}
     found = _of_pattern(text) if FIELD.search(text) else _of_table(text)
     if files and not any(any(found(file).values()) for file in files):
         message = (

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from functools import cache
 from inspect import signature
+from shutil import get_terminal_size
 from threading import Event, Thread, current_thread, main_thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from equilabel.descriptions import STAGES
 from equilabel.devices.compiling import describe
 from equilabel.storage.errors import FULL, causes, is_shortage
 
+from . import ENDING
 from .inputs import printable
 from .options import Options
 
@@ -27,11 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Self
 
-# Ctrl-C; sent by `kill`, job schedulers and shutdowns; sent when the terminal is closed.
 # ---- Ctrl-C and other signals, before and during a run
-
-NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
-ENDING = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
 
 
 class Interrupted(BaseException):
@@ -102,7 +100,7 @@ def _handling(handler: Callable[[int, Any], None]) -> Iterator[None]:
             signal.signal(number, earlier or signal.SIG_DFL)
 
 
-PATIENCE, PAUSE = 2.0, 10.0  # seconds until something is said of compiling, and of a long stage
+PAUSE = 10.0  # seconds between lines about a long stage
 # ---- Standard output and error, which may be closed, full, or a pipe without a reader
 
 GONE = (errno.EPIPE, errno.EIO)  # the reader has gone, which is not an error
@@ -148,10 +146,16 @@ def complain(text: str) -> None:
 _shown = ""  # the line that `fleeting` shows
 
 
+def can_fleet() -> bool:
+    """Return whether standard error is a terminal whose last line can be replaced."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
 def fleeting(text: str) -> None:
     """Show a line on standard error that the next line replaces, if it is a terminal."""
     global _shown
-    if text == _shown or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    text = text[: get_terminal_size().columns - 1]
+    if text == _shown or not can_fleet():
         return
     try:
         sys.stderr.write("\r" + text.ljust(len(_shown)) + ("" if text else "\r"))
@@ -165,11 +169,11 @@ class Waiting:
     """Says what an image waits for: on a terminal at once, elsewhere every ten seconds.
 
     It is called with the stages of `segment`; `compiling` takes news of functions that are
-    compiled, of which a line is printed only if they take seconds.
+    compiled.
     """
 
     def __init__(self) -> None:
-        self.stage, self.news, self.begun, self.told = "reading the image", "", monotonic(), False
+        self.stage, self.news, self.begun = "reading the image", "", monotonic()
         self._over = Event()
 
     def __call__(self, stage: str) -> None:
@@ -181,10 +185,6 @@ class Waiting:
         """Show that functions are compiled."""
         self.news = describe(number) if busy else ""
         fleeting(self.news or self.stage)
-        if busy and not self.told and not sys.stderr.isatty():
-            self.told = monotonic() - self.begun > PATIENCE
-            if self.told:
-                complain("compiling functions, the first time only; this takes some seconds.")
 
     def __enter__(self) -> Self:
         Thread(target=self._beat, daemon=True).start()
@@ -197,10 +197,7 @@ class Waiting:
     def _beat(self) -> None:
         while not self._over.wait(PAUSE):
             text = f"{self.news or self.stage}, {monotonic() - self.begun:.0f} s"
-            if sys.stderr.isatty():
-                fleeting(text)
-            elif not self.news:
-                complain(text)
+            (fleeting if sys.stderr.isatty() else complain)(text)
 
 
 def silence(name: str) -> None:
@@ -222,35 +219,6 @@ def _give_up(error: Exception) -> None:
     silence("stdout")
     if isinstance(error, OSError) and error.errno not in (None, *GONE):
         complain(f"standard output takes no more text: {error.strerror}. The run continues.")
-
-
-class Steady:
-    """Standard output for a library that does not expect write errors."""
-
-    def __init__(self) -> None:
-        self.stream, self.broken = sys.stdout, False
-
-    def __getattr__(self, name: str) -> Any:
-        """Return what the stream has: its encoding, descriptor, and whether it is a terminal."""
-        return getattr(self.stream, name)
-
-    def write(self, text: str) -> int:
-        """Write text, or drop it if that fails."""
-        self._try(lambda: self.stream.write(text))
-        return len(text)
-
-    def flush(self) -> None:
-        """Flush the stream."""
-        self._try(self.stream.flush)
-
-    def _try(self, act: Callable[[], Any]) -> None:
-        if self.broken:
-            return
-        try:
-            act()
-        except (OSError, ValueError) as error:
-            self.broken = True
-            _give_up(error)
 
 
 # ---- Errors as one line of text, with the names of command-line options

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from equilabel.array_types import HostArray
     from equilabel.storage.metadata import Header, TiffImage
 
     from .options import Options
@@ -389,9 +388,8 @@ def check(options: Options) -> str:
         spacing = distances * rank if len(distances) == 1 else distances
         try:
             arguments = options.segment if options.spacing else _without_units(options.segment)
-            with warnings.catch_warnings(action="ignore"):
-                given = {"unit": unit, "stacked": stacked, "spacing": spacing}
-                _try(_noise(shape), options, {**arguments, **given})
+            given = {"unit": unit, "stacked": stacked, "spacing": spacing}
+            _try(shape, options, {**arguments, **given})
         except Exception as error:
             if is_shortage(error) or (isinstance(error, OSError) and error.errno in TEMPORARY):
                 return ""  # not caused by the options; if it lasts, images fail
@@ -405,27 +403,23 @@ def try_axes(options: Options, axes: str, given: dict[str, Any]) -> None:
     """Try options on a small image of the axes of a real one, with what is `given` for it."""
     kind = len(axes) - given["stacked"], given["stacked"]
     shape = next(s for s, is_stack in IMAGES if (len(s) - is_stack, is_stack) == kind)
-    with warnings.catch_warnings(action="ignore"):
-        _try(_noise(shape), options, {**options.segment, **given})
+    _try(shape, options, {**options.segment, **given})
 
 
-def _noise(shape: tuple[int, ...]) -> HostArray:
-    """Return pixels of two classes, in which every method finds a threshold."""
-    noise = np.random.default_rng(0).normal(50, 8, shape)
-    noise[..., 4:12, 4:12] += 120
-    return noise
-
-
-def _try(noise: HostArray, options: Options, given: dict[str, Any]) -> None:
+def _try(shape: tuple[int, ...], options: Options, given: dict[str, Any]) -> None:
+    """Segment or measure pixels of two classes, in which every method finds a threshold."""
     from equilabel import measure, segment
 
-    if options.command == "measure":
-        values = noise if options.overlay else None  # overlays need an image too
-        own = {name: given[name] for name in ("spacing", "stacked")}
-        names, track = given.get("properties"), bool(given.get("track"))
-        measure((noise > 110).astype(int), values, names, track=track, **own)
-    else:
-        segment(noise, **given)
+    noise = np.random.default_rng(0).normal(50, 8, shape)
+    noise[..., 4:12, 4:12] += 120
+    with warnings.catch_warnings(action="ignore"):
+        if options.command == "measure":
+            values = noise if options.overlay else None  # overlays need an image too
+            own = {name: given[name] for name in ("spacing", "stacked")}
+            names, track = given.get("properties"), bool(given.get("track"))
+            measure((noise > 110).astype(int), values, names, track=track, **own)
+        else:
+            segment(noise, **given)
 
 
 def _without_units(arguments: dict[str, Any]) -> dict[str, Any]:
