@@ -195,7 +195,7 @@ class Plane(NamedTuple):
         if threshold is None and choices.threshold != "local":
             return np.zeros(pixels.shape, np.int32)
         spacing, unit = source.pixel_size
-        along = dict(zip(source.arrangement.space, spacing, strict=True))
+        along = dict(zip(source.space, spacing, strict=True))
         size: Any = 0
         if set(along) == set(self.displayed):
             size = size_in_pixels("min_size", choices.min_size, 2, spacing=spacing, unit=unit)
@@ -226,7 +226,7 @@ class Plane(NamedTuple):
     def describe(self) -> str:
         """Say how its objects differ from those of a run; "" if they do not."""
         choices = self.choices
-        alone = set(self.source.arrangement.space) != set(self.displayed)
+        alone = set(self.source.space) != set(self.displayed)
         wide = (choices.background, choices.sigma, choices.closing, choices.opening, choices.split)
         border = (choices.fill_holes, choices.exclude_border)
         wide_threshold = choices.threshold in ("local", "per_object")
