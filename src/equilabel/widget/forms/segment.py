@@ -196,9 +196,9 @@ class SegmentFields(Form):
             self.connectivity.value = rank
         self.statistics.offer(offered(source))
         self.color.visible = source.rgb
-        self.channel.visible = "channel" in source.roles
-        if "channel" in source.roles:
-            self.channel.max = source.shape[source.roles.index("channel")] - 1
+        self.channel.visible = source.channel is not None
+        if source.channel is not None:
+            self.channel.max = source.shape[source.channel] - 1
         self.track.visible = "time" in source.roles
         unit = length_unit(unit)
         offer(self.unit, [PIXELS, unit] if unit else [PIXELS])
