@@ -21,7 +21,8 @@ import sys, time
 import napari, napari.qt, napari.layers, napari.utils.notifications, magicgui.widgets, superqt
 import napari.qt.threading
 before = time.perf_counter()
-from equilabel.widget import SegmentForm, MeasureForm
+from equilabel.widget.forms.measure import MeasureForm
+from equilabel.widget.forms.segment import SegmentForm
 took = time.perf_counter() - before
 print(took, "matplotlib" in sys.modules)
 """

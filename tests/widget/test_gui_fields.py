@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QApplication, QLineEdit
 
 from equilabel.options import SegmentOptions, options_of
 from equilabel.samples import nuclei_2d
-from equilabel.widget.forms import segment_fields
+from equilabel.widget.forms import segment
 from equilabel.widget.forms.layout import Grid
 from equilabel.widget.forms.threshold import ThresholdField
 from equilabel.widget.logic.planes import Histogram
@@ -31,7 +31,7 @@ def test_why_there_is_no_threshold_is_said_below_the_field(viewer, qtbot):
 def test_every_option_of_segment_has_a_field_or_is_named_here(viewer, qtbot, monkeypatch):
     viewer.add_image(nuclei_2d((80, 80)))
     form, given = open_form(viewer, qtbot), {}
-    monkeypatch.setattr(segment_fields, "Choices", lambda **chosen: given.update(chosen))
+    monkeypatch.setattr(segment, "Choices", lambda **chosen: given.update(chosen))
     form.fields.choices()
     assert set(options_of(SegmentOptions)) - set(given) == {"keep", "max_size"}
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equilabel.widget.logic.sources import ROLES, Arrangement, check_roles, guess_roles
+from equilabel.widget.logic.sources import ROLES, Source, check_roles, guess_roles
 
 S, T, C = "space", "time", "channel"
 
@@ -49,26 +49,25 @@ def test_roles_that_cannot_be_are_told(roles, words):
 )
 def test_labels_come_back_in_the_order_of_the_layer(roles, data):
     shape = tuple(data.draw(st.lists(st.integers(1, 4), min_size=len(roles), max_size=len(roles))))
-    arrangement = Arrangement(tuple(roles), shape)
     pixels = np.arange(np.prod(shape)).reshape(shape)
-    image = arrangement.arrange(pixels)
+    source = Source("", pixels, False, {}, tuple(roles))
+    image = source.arrange(pixels)
     assert image.ndim == bool(roles.count(T)) + roles.count(S) + roles.count(C)
-    if arrangement.channel is None:
-        np.testing.assert_array_equal(arrangement.restore(image), pixels)
+    if source.channel is None:
+        np.testing.assert_array_equal(source.restore(image), pixels)
         return
-    first = arrangement.restore(image[..., 0])
-    expected = pixels.take(0, arrangement.channel)
-    if arrangement.drops_channel:
+    first = source.restore(image[..., 0])
+    expected = pixels.take(0, source.channel)
+    if source.drops_channel:
         np.testing.assert_array_equal(first, expected)
     else:
         assert first.shape == shape
-        for channel in range(shape[arrangement.channel]):
-            np.testing.assert_array_equal(first.take(channel, arrangement.channel), expected)
+        for channel in range(shape[source.channel]):
+            np.testing.assert_array_equal(first.take(channel, source.channel), expected)
 
 
 def test_all_axes_of_time_become_one():
-    arrangement = Arrangement((T, S, T, S), (2, 5, 3, 4))
     pixels = np.arange(120).reshape(2, 5, 3, 4)
-    image = arrangement.arrange(pixels)
+    image = Source("", pixels, False, {}, (T, S, T, S)).arrange(pixels)
     assert image.shape == (6, 5, 4)
     np.testing.assert_array_equal(image[4], pixels[1, :, 1, :])

@@ -25,9 +25,7 @@ from equilabel.widget.logic.planes import compute_histogram, sample
 from equilabel.widget.logic.samples import as_layers
 from equilabel.widget.logic.scripts import with_filters
 from equilabel.widget.logic.sources import (
-    Arrangement,
     Source,
-    explain_guess,
     guess_roles,
     name_axes,
 )
@@ -46,8 +44,10 @@ def test_axes_are_guessed_from_their_names_or_lengths():
 
 def test_what_was_guessed_is_said_with_how_to_change_it():
     said = "48 planes read as depth: under Axes, set their axis to time if they are times."
-    assert explain_guess((48, 512, 512), (S, S, S)) == said
-    assert explain_guess((48, 512, 512), (S, S, S), ("z", "y", "x")) == ""
+    pixels, roles = np.zeros((48, 5, 5)), (S, S, S)
+    for names, words in {("-3", "-2", "-1"): said, ("z", "y", "x"): ""}.items():
+        source = Source("", pixels, False, {"axis_labels": names, "units": U}, roles)
+        assert source.explain_guess() == words
 
 
 def test_axes_have_the_names_of_the_layer_or_of_their_roles():
@@ -56,12 +56,10 @@ def test_axes_have_the_names_of_the_layer_or_of_their_roles():
 
 
 def test_axes_are_arranged_as_time_space_channel_and_back():
-    assert Arrangement((C, T, S, S), (2, 7, 4, 5)).arrange(np.zeros((2, 7, 4, 5))).shape == (
-        (7, 4, 5, 2)
-    )
-    assert Arrangement((T, C, S, S), (7, 2, 4, 5)).restore(np.zeros((7, 4, 5))).shape == (
-        (7, 2, 4, 5)
-    )
+    first = Source("", np.zeros((2, 7, 4, 5)), False, {}, (C, T, S, S))
+    assert first.arrange(first.data).shape == (7, 4, 5, 2)
+    second = Source("", np.zeros((7, 2, 4, 5)), False, {}, (T, C, S, S))
+    assert second.restore(np.zeros((7, 4, 5))).shape == (7, 2, 4, 5)
 
 
 def test_neighbors_are_named_by_what_they_share():

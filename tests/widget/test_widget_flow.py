@@ -128,7 +128,7 @@ def test_the_metadata_repeat_the_run(case):
     layer, outcome, _ = case
     made = outcome.metadata
     source = Source.of(layer, made["axes"])
-    image = source.arrangement.arrange(source.read(made["color"]))
+    image = source.arrange(source.read(made["color"]))
     found = segment(image, **made["parameters"])
     assert (found.num, found.threshold) == (made["objects"], made["threshold"])
     assert (made["method"], made["device"]) == (found.method, found.device)
@@ -394,7 +394,7 @@ def test_the_command_repeats_a_run_on_every_kind_of_layer_or_says_why_not(name, 
     )
     assert main(words[1:]) == 0
     [written] = (here / "results").glob("*_labels.tif")
-    arranged = source.arrangement.arrange(np.broadcast_to(made.labels, source.shape))
+    arranged = source.arrange(np.broadcast_to(made.labels, source.shape))
     found = arranged[..., 0] if "channel" in roles else arranged
     np.testing.assert_array_equal(read_tiff(written).pixels, found)
     table = read_table(next((here / "results").glob("*_table.csv"))).fillna({"event": ""})

@@ -29,12 +29,9 @@ from .layout import Grid, Row, button, side_by_side
 
 HEIGHT = 28  # of a slider
 EDGES = QLabeledDoubleRangeSlider.EdgeLabelMode
-ARROWS = Qt.Key
-STEPS = {
-    ARROWS.Key_Left: -1,
-    ARROWS.Key_Down: -1,
-    ARROWS.Key_Right: 1,
-    ARROWS.Key_Up: 1,
+ARROWS = {
+    **dict.fromkeys((Qt.Key.Key_Left, Qt.Key.Key_Down), -1),
+    **dict.fromkeys((Qt.Key.Key_Right, Qt.Key.Key_Up), 1),
 }
 KEYS = "Keys with arrows move the lower end, with Shift the upper."
 ENDS = f"Least and greatest value: drag the ends, or type the numbers. {KEYS}"
@@ -44,12 +41,11 @@ class _Keys(QObject):
     """Moves a handle of a slider with the arrow keys, which superqt does not support."""
 
     def eventFilter(self, slider: Any, event: Event) -> bool:
-        steps = STEPS.get(event.key()) if event.type() == QEvent.Type.KeyPress else None
+        steps = ARROWS.get(event.key()) if event.type() == QEvent.Type.KeyPress else None
         if steps:
             values = np.atleast_1d(slider.value())
-            values[-1 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 0] += (
-                steps * slider.singleStep()
-            )
+            upper = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+            values[-upper] += steps * slider.singleStep()
             if values[0] <= values[-1]:
                 slider.setValue(tuple(values) if len(values) > 1 else values[0])
         return bool(steps)

@@ -1,6 +1,6 @@
 """Results of a labels layer: table, colors, plots, a filter, and scripts that repeat the run."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,13 @@ from qtpy.QtWidgets import QFileDialog, QLabel
 from equilabel.array_types import HostArray
 from equilabel.segmentation.outlines import find_box
 from equilabel.storage.table import as_table, labels_of, numeric_columns, write_table
-from equilabel.widget.logic.objects import column_types, count_objects, show_objects, summarize
+from equilabel.widget.logic.objects import (
+    column_types,
+    count_objects,
+    heading,
+    show_objects,
+    summarize,
+)
 from equilabel.widget.logic.scripts import script_of
 from equilabel.widget.napari_types import Event, Layer, Viewer
 from equilabel.widget.viewer.layers import (
@@ -32,10 +38,9 @@ from equilabel.widget.viewer.layers import (
 from equilabel.widget.viewer.outlines import SelectedObjects
 from equilabel.widget.viewer.tasks import LatestResult, ask, guarded, inform, warn
 
-from .fields import field, layer_field, offer_layers
+from .fields import field, layer_field, offer, offer_layers
 from .filters import FilterForm, RangeField
 from .layout import Form, Grid, button, column, fold, scrolled, side_by_side
-from .plots import PlotForm
 from .table import Below
 
 # ---- Colors by a column
@@ -102,6 +107,93 @@ def _icon_of(colors: HostArray) -> QIcon:
     row = np.ascontiguousarray((colors[:, :3] * 255).astype(np.uint8))
     image = QImage(row.tobytes(), len(row), 1, 3 * len(row), QImage.Format.Format_RGB888)
     return QIcon(QPixmap.fromImage(image).scaled(ICON))
+
+
+# ---- Plots
+
+
+HISTOGRAM, SCATTER = "histogram", "scatter plot"
+PLOT_TIPS = {
+    "kind": "Histogram: how many objects have which value. Scatter plot: a point for each object.",
+    "x": "Column along the x axis.",
+    "y": "Column along the y axis of a scatter plot.",
+    "show": "Open the plot. A click on a bar or a point selects its objects.",
+    "save": "Write the plot to a file: PNG, PDF, SVG, ...",
+}
+
+
+class PlotForm(Grid):
+    """The form that plots columns.
+
+    `open_plot` is called with the plot to show it; `select` with the labels of the objects whose
+    bar or point was clicked.
+    """
+
+    kind = field(ComboBox, "Kind", PLOT_TIPS["kind"], choices=[HISTOGRAM, SCATTER], then="_redraw")
+    x = field(ComboBox, "x axis", PLOT_TIPS["x"], choices=[], then="_redraw")
+    y = field(ComboBox, "y axis", PLOT_TIPS["y"], choices=[], enabled=False, then="_redraw")
+
+    def __init__(
+        self, viewer: Viewer, open_plot: Callable[[Any], None], select: Callable[[Any], None]
+    ) -> None:
+        super().__init__()
+        self._viewer, self._open, self._select = viewer, open_plot, select
+        self._layer: Layer = None
+        self._columns: Mapping[str, Any] = {}
+        self.canvas: Any = None
+        self._marked: Any = ()
+        self.button = button("Show plot", PLOT_TIPS["show"], self._show)
+        self.save_button = button("Save plot", PLOT_TIPS["save"], self._save)
+        self.fill(self.kind, self.x, self.y, side_by_side(self.button, self.save_button))
+
+    def set_layer(self, layer: Layer, columns: Mapping[str, Any]) -> None:
+        self._layer, self._columns = layer, columns
+        for each, usual in ((self.x, "area"), (self.y, "intensity_mean")):
+            offer(each, list(columns), usual if usual in columns else None)
+        for each in (self.button, self.save_button):
+            each.setEnabled(bool(columns))
+        self._redraw()
+
+    def mark(self, labels: Any) -> None:
+        """Mark objects, also in a plot that is opened later."""
+        self._marked = labels
+        if self.canvas is not None:
+            self.canvas.mark(labels)
+
+    @guarded
+    def _show(self) -> None:
+        """Show the plot, or raise ImportError that says what to install."""
+        if self.canvas is None:
+            try:
+                from .plots import PlotCanvas
+            except ImportError as error:
+                remedy = 'install it with `pip install "equilabel[plots]"`'
+                message = f"A plot needs matplotlib: {remedy} ({error})."
+                raise ImportError(message) from error
+            self.canvas = PlotCanvas(self._viewer, self._select)
+            self.canvas.mark(self._marked)
+            self._redraw()
+        self._open(self.canvas)
+
+    @guarded
+    def _save(self) -> None:
+        self._show()
+        if self.canvas is not None:
+            self.canvas.save()
+
+    @guarded
+    def _redraw(self) -> None:
+        scatter = self.kind.value == SCATTER
+        self.y.enabled = scatter
+        if self.canvas is None:
+            return
+        if self._layer is None or self.x.value is None:
+            self.canvas.draw_columns(np.zeros(0, int), np.zeros(0), None, ("", ""))
+            return
+        made, rows = made_by(self._layer), labels_of(self._layer.features)
+        y = self._columns[self.y.value] if scatter else None
+        names = heading(self.x.value, made), heading(self.y.value if scatter else "objects", made)
+        self.canvas.draw_columns(rows, self._columns[self.x.value], y, names)
 
 
 # ---- The panel

@@ -100,7 +100,7 @@ class Choices(SegmentOptions):
         widths = length_in_pixels(name, value, len(spacing), spacing=spacing, unit=unit, most=most)
         if name == "block_size":
             widths = tuple(map(odd, widths))
-        return dict(zip(source.arrangement.space, widths, strict=True))
+        return dict(zip(source.space, widths, strict=True))
 
     def lengths(
         self, source: Source, name: str, axes: Iterable[int], stride: int = 1

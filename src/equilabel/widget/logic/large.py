@@ -99,7 +99,7 @@ def segment_large(
     out = place or Path(str(folder), "labels.zarr")
     try:
         found = _segment(source, choices, arguments, out=out, progress=report)
-        levels = tuple(map(source.arrangement.restore, open_levels(out)))
+        levels = tuple(map(source.restore, open_levels(out)))
     except BaseException:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -134,7 +134,7 @@ def _segment(
     """Segment a layer; resume an earlier run at the same place."""
     image = as_dask(source.data, ELEMENTS)
     image = gray(image, choices.color) if source.rgb else image
-    image = source.arrangement.arrange(image)
+    image = source.arrange(image)
     labels = image[..., 0] if "channel_axis" in arguments else image
     left = memory.free()
     base, each = of_elements(arguments, image.nbytes // max(1, labels.size))

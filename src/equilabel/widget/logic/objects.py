@@ -174,7 +174,7 @@ def summarize(features: Table, made: Mapping[str, Any]) -> str:
     words = count_objects(int(find_objects(features).sum()))
     if made.get("kind") != "segment":
         return words if len(features) else "Not measured yet."
-    threshold = made["threshold"]
+    threshold, method = made["threshold"], made["parameters"].get("threshold", "otsu")
     if threshold is None:
         level = "local threshold"
     elif isinstance(threshold, tuple):
@@ -182,7 +182,6 @@ def summarize(features: Table, made: Mapping[str, Any]) -> str:
     elif not np.isfinite(threshold):
         level = "no threshold"
     else:
-        method = made["parameters"].get("threshold", "otsu")
         found = f" ({method.capitalize()})" if isinstance(method, str) else ""
         found = ", then one for each object" if method == "per_object" else found
         level = f"threshold {format_number(threshold)}{found}"

@@ -132,10 +132,10 @@ def segment_source(source: Source, choices: Choices, report: Callable[[str], Non
     ends the run.
     """
     started = perf_counter()
-    arrangement, arguments = source.arrangement, choices.arguments(source)
+    arguments = choices.arguments(source)
     report("read")
     check_memory(source, arguments)
-    image = arrangement.arrange(source.read(choices.color, report))
+    image = source.arrange(source.read(choices.color, report))
     with without_blur_warnings():
         found = equilabel.segment(image, **arguments, progress=report)
     features, made = describe_segmentation(source, choices, found)
@@ -148,7 +148,7 @@ def segment_source(source: Source, choices: Choices, report: Callable[[str], Non
     else:
         stacked = bool(arguments.get("stacked"))
         note = describe_labels(found.labels, found.num, dark=choices.dark, stacked=stacked)
-    labels = arrangement.restore(found.labels)
+    labels = source.restore(found.labels)
     return Outcome(labels, features, labels_transform(source), made, note)
 
 
@@ -212,15 +212,14 @@ def measure_source(
         )
         raise ValueError(message)
     report("measure")
-    arrangement = labels.arrangement
-    arranged = arrangement.arrange(pixels)
-    arranged = arranged if arrangement.channel is None else arranged[..., 0]
+    arranged = labels.arrange(pixels)
+    arranged = arranged if labels.channel is None else arranged[..., 0]
     columns = equilabel.regionprops_table(
         arranged,
-        None if values is None else arrangement.arrange(values),
+        None if values is None else labels.arrange(values),
         ("label", *properties),
         spacing=labels.pixel_size[0],
-        stacked=bool(arrangement.times),
+        stacked=bool(labels.times),
     )
     table, around = pd.DataFrame(columns), None
     if parents is not None:
@@ -246,10 +245,9 @@ def _relate(labels: Source, children: Any, parents: Source, table: Table) -> tup
             f"{parents.name!r}. Choose labels of the same image, or none."
         )
         raise ValueError(message)
-    arrangement = labels.arrangement
-    others = arrangement.arrange(parents.read())
-    others = others if arrangement.channel is None else others[..., 0]
-    spacing, stacked = labels.pixel_size[0], bool(arrangement.times)
+    others = labels.arrange(parents.read())
+    others = others if labels.channel is None else others[..., 0]
+    spacing, stacked = labels.pixel_size[0], bool(labels.times)
     found = equilabel.relate(children, others, spacing=spacing, stacked=stacked)
     own, theirs = (
         each.drop(columns="frame", errors="ignore").drop_duplicates("label").sort_values("label")

@@ -1,6 +1,7 @@
 """Histogram and threshold of a layer, and the plane that the preview shows."""
 
 import math
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,8 +115,8 @@ def estimate_threshold(plane: "Plane") -> Estimate:
 def _take(source: Source, choices: Choices, filtered: bool) -> tuple[HostArray, bool]:
     """Return the gray values for a threshold, and whether these are all pixels."""
     pixels = source.data
-    if "channel" in source.roles:
-        before = (slice(None),) * source.roles.index("channel")
+    if source.channel is not None:
+        before = (slice(None),) * source.channel
         pixels = pixels[(*before, slice(choices.channel, choices.channel + 1))]
     some = sample(pixels, EXACT, PLACES * filtered, len(source.shape))
     exact = some.size == pixels.size
@@ -125,6 +126,8 @@ def _take(source: Source, choices: Choices, filtered: bool) -> tuple[HostArray, 
 # ---- The visible plane
 
 
+# Choices on which prepared pixels depend.
+PREPARING = attrgetter("color", "channel", "sigma", "background", "background_method")
 LARGEST = 2**24  # pixels of a plane; of larger ones every n-th pixel is used
 LARGEST_SPLIT = 2**22  # pixels of a plane whose objects are split in the preview
 
@@ -156,12 +159,9 @@ class Plane(NamedTuple):
     @property
     def key(self) -> tuple[object, ...]:
         """Key of its prepared pixels in a cache; a layer with new pixels has a new source."""
-        chosen = self.choices
         hidden = tuple(at for axis, at in enumerate(self.point) if axis not in self.displayed)
-        return (
-            *(self.source, hidden, self.displayed, chosen.color, chosen.channel, chosen.sigma),
-            *(chosen.background, chosen.background and (chosen.dark, chosen.background_method)),
-        )
+        dark = self.choices.background and self.choices.dark  # else only the threshold uses it
+        return self.source, hidden, self.displayed, dark, PREPARING(self.choices)
 
     def read(self) -> HostArray:
         source, choices = self.source, self.choices
@@ -195,7 +195,7 @@ class Plane(NamedTuple):
         if threshold is None and choices.threshold != "local":
             return np.zeros(pixels.shape, np.int32)
         spacing, unit = source.pixel_size
-        along = dict(zip(source.arrangement.space, spacing, strict=True))
+        along = dict(zip(source.space, spacing, strict=True))
         size: Any = 0
         if set(along) == set(self.displayed):
             size = size_in_pixels("min_size", choices.min_size, 2, spacing=spacing, unit=unit)
@@ -226,7 +226,7 @@ class Plane(NamedTuple):
     def describe(self) -> str:
         """Say how its objects differ from those of a run; "" if they do not."""
         choices = self.choices
-        alone = set(self.source.arrangement.space) != set(self.displayed)
+        alone = set(self.source.space) != set(self.displayed)
         wide = (choices.background, choices.sigma, choices.closing, choices.opening, choices.split)
         border = (choices.fill_holes, choices.exclude_border)
         wide_threshold = choices.threshold in ("local", "per_object")

@@ -29,8 +29,7 @@ def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> s
     if source.rgb:
         imports += "; from equilabel.colors import gray"
         image = f"gray({image}, {choices.color!r})"
-    arrangement = source.arrangement
-    order, times = arrangement.order, len(arrangement.times)
+    order, times = source.order, len(source.times)
     if order != sorted(order):
         image += f".transpose({', '.join(map(str, order))})"
     if times > 1:
@@ -109,15 +108,12 @@ def script_of(
         why = made["no_batch"]
         return "", f"A command cannot repeat a run with {why}: use 'Copy as Python'."
     if language == "python":
-        if made["image"] in layers:
-            return script, "Copied a line of Python: paste it into the console of napari."
+        closed = "" if made["image"] in layers else ", but no layer has that name now"
         return script, (
-            f"Copied a line of Python for {made['image']!r}, but no layer has that name now: put "
-            "the name of the image's layer into the line."
+            f"Copied a line of Python for {made['image']!r}{closed}: paste it into the console of "
+            "napari."
         )
-    if _is_image(made["path"]):
-        return script, "Copied a command: paste it into a terminal."
-    return script, (
-        f"Copied a command for {WITHOUT_FILE!r}: save {made['image']!r} under that name, or put "
-        "the name of its file into the command."
+    file = (
+        "" if _is_image(made["path"]) else f" for {WITHOUT_FILE!r}, the file of {made['image']!r}"
     )
+    return script, f"Copied a command{file}: paste it into a terminal."

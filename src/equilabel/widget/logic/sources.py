@@ -26,6 +26,11 @@ ROLES: tuple[Role, ...] = ("space", "time", "channel")
 OTHERS: dict[str, Role] = {"p": "time", "position": "time", "scene": "time", "s": "channel"}
 LETTERS: dict[str, Role] = {"T": "time", "C": "channel", **dict.fromkeys("ZYX", "space")}
 FEW = 4  # longest axis, before the last two, that is assumed to count channels
+GUESSED = {
+    "space": ("planes read as depth", "time if they are times"),
+    "time": ("images read as times", "space if they are planes in depth"),
+    "channel": ("images read as channels", "space or time if they are not"),
+}
 
 
 def guess_roles(shape: Sequence[int], names: Sequence[str] = ()) -> tuple[Role, ...]:
@@ -45,21 +50,6 @@ def guess_roles(shape: Sequence[int], names: Sequence[str] = ()) -> tuple[Role, 
         else:
             roles[axis] = "space" if roles.count("space") < 3 else "time"
     return tuple(role or "space" for role in roles)
-
-
-def explain_guess(shape: Sequence[int], roles: Sequence[Role], names: Sequence[str] = ()) -> str:
-    """Say which roles are assumed for axes of unknown names, and how to change them, or ""."""
-    words = {
-        "space": ("planes read as depth", "time if they are times"),
-        "time": ("images read as times", "space if they are planes in depth"),
-        "channel": ("images read as channels", "space or time if they are not"),
-    }
-    known = _known_roles(shape, names)
-    return " ".join(
-        "{} {}: under Axes, set their axis to {}.".format(length, *words[roles[axis]])
-        for axis, length in enumerate(shape[:-2])
-        if known[axis] is None and length > 1
-    )
 
 
 def _known_roles(shape: Sequence[int], names: Sequence[str]) -> list[Role | None]:
@@ -88,59 +78,6 @@ def check_roles(roles: Sequence[Role]) -> str:
             "Set the others to time or space."
         )
     return ""
-
-
-@dataclass(frozen=True)
-class Arrangement:
-    """Converts between the order of axes of a layer and that of `segment`."""
-
-    roles: tuple[Role, ...]
-    shape: tuple[int, ...]
-
-    @property
-    def times(self) -> list[int]:
-        return [axis for axis, role in enumerate(self.roles) if role == "time"]
-
-    @property
-    def space(self) -> list[int]:
-        return [axis for axis, role in enumerate(self.roles) if role == "space"]
-
-    @property
-    def channel(self) -> int | None:
-        return self.roles.index("channel") if "channel" in self.roles else None
-
-    @property
-    def order(self) -> list[int]:
-        return [*self.times, *self.space, *([] if self.channel is None else [self.channel])]
-
-    @property
-    def drops_channel(self) -> bool:
-        """Whether labels have one axis less, so that napari shows them for every channel."""
-        return self.channel == 0
-
-    def arrange(self, pixels: HostArray) -> HostArray:
-        """Return pixels with axes in the order time, space, channel; all of time is one axis."""
-        ordered = pixels.transpose(self.order)
-        if len(self.times) > 1:
-            ordered = ordered.reshape(-1, *ordered.shape[len(self.times) :])
-        return ordered
-
-    def restore(self, labels: HostArray) -> HostArray:
-        """Return labels of an arranged image, of any resolution, in the order of axes of the layer.
-
-        An axis of channels is left out if it is the first; otherwise labels repeat along it, in a
-        read-only view.
-        """
-        if len(self.times) > 1:
-            times = [self.shape[axis] for axis in self.times]
-            labels = labels.reshape(*times, *labels.shape[1:])
-        labels = labels.transpose(np.argsort([*self.times, *self.space]).tolist())
-        if self.channel is None or self.drops_channel:
-            return labels
-        labels = np.expand_dims(labels, self.channel)
-        shape = list(labels.shape)
-        shape[self.channel] = self.shape[self.channel]
-        return np.broadcast_to(labels, shape)
 
 
 # ---- Layers
@@ -205,7 +142,13 @@ class Source:
         return self.shape == other.shape and self._names == other._names
 
     def explain_guess(self) -> str:
-        return explain_guess(self.shape, self.roles, self._names)
+        """Say which roles are assumed for axes of unknown names, and how to change them, or ""."""
+        known = _known_roles(self.shape, self._names)
+        return " ".join(
+            "{} {}: under Axes, set their axis to {}.".format(length, *GUESSED[role])
+            for length, role, name in zip(self.shape[:-2], self.roles, known, strict=False)
+            if name is None and length > 1
+        )
 
     @property
     def _names(self) -> list[str]:
@@ -221,7 +164,7 @@ class Source:
         The unit is that of the last axis of space; "" for pixels, and if the units of the axes
         cannot be converted.
         """
-        axes = self.arrangement.space
+        axes = self.space
         distances = [abs(float(self.transform["scale"][axis])) for axis in axes]
         units = [self.transform["units"][axis] for axis in axes]
         try:
@@ -236,13 +179,54 @@ class Source:
         """Return a warning if pixels are implausibly large or small; else ""."""
         distances, unit = self.pixel_size
         names = name_axes(self.roles, self.transform.get("axis_labels", ()))
-        along = [names[axis] for axis in self.arrangement.space]
+        along = [names[axis] for axis in self.space]
         doubtful = doubt(dict(zip(along, distances, strict=True)), unit)
         return doubtful and f"{doubtful}: set scale and units of the layer if that is wrong."
 
     @property
-    def arrangement(self) -> Arrangement:
-        return Arrangement(self.roles, self.shape)
+    def times(self) -> list[int]:
+        return [axis for axis, role in enumerate(self.roles) if role == "time"]
+
+    @property
+    def space(self) -> list[int]:
+        return [axis for axis, role in enumerate(self.roles) if role == "space"]
+
+    @property
+    def channel(self) -> int | None:
+        return self.roles.index("channel") if "channel" in self.roles else None
+
+    @property
+    def order(self) -> list[int]:
+        return [*self.times, *self.space, *([] if self.channel is None else [self.channel])]
+
+    @property
+    def drops_channel(self) -> bool:
+        """Whether labels have one axis less, so that napari shows them for every channel."""
+        return self.channel == 0
+
+    def arrange(self, pixels: HostArray) -> HostArray:
+        """Return pixels with axes in the order time, space, channel; all of time is one axis."""
+        ordered = pixels.transpose(self.order)
+        if len(self.times) > 1:
+            ordered = ordered.reshape(-1, *ordered.shape[len(self.times) :])
+        return ordered
+
+    def restore(self, labels: HostArray) -> HostArray:
+        """Return labels of an arranged image, of any resolution, in the order of axes of the layer.
+
+        An axis of channels is left out if it is the first; otherwise labels repeat along it, in a
+        read-only view.
+        """
+        if len(self.times) > 1:
+            times = [self.shape[axis] for axis in self.times]
+            labels = labels.reshape(*times, *labels.shape[1:])
+        labels = labels.transpose(np.argsort([*self.times, *self.space]).tolist())
+        if self.channel is None or self.drops_channel:
+            return labels
+        labels = np.expand_dims(labels, self.channel)
+        shape = list(labels.shape)
+        shape[self.channel] = self.shape[self.channel]
+        return np.broadcast_to(labels, shape)
 
     def read(
         self, color: str = "gray", report: Callable[[str], None] = lambda _: None
@@ -300,7 +284,7 @@ def forecast(source: Source, given: Mapping[str, Any] = NOTHING) -> int:
 def labels_transform(source: Source) -> dict[str, Any]:
     """Return the transform of labels: that of the image, without a first axis that labels lack."""
     transform = source.transform
-    if not source.arrangement.drops_channel:
+    if not source.drops_channel:
         return transform
     names = ("scale", "translate", "units", "axis_labels")
     less: dict[str, Any] = {name: transform[name][1:] for name in names}

@@ -181,9 +181,14 @@ def _update_labels(layer: Layer, outcome: Outcome) -> None:
     layer.features = outcome.features
     layer.data = outcome.labels
     layer.metadata = {**layer.metadata, KEY: outcome.metadata}
+    set_transform(layer, outcome.transform)
+
+
+def set_transform(layer: Layer, transform: dict[str, Any]) -> None:
+    """Set what differs from the transform of a layer: setting it draws the layer again."""
     present = Source.of(layer).transform
-    for name, value in outcome.transform.items():
-        if not np.array_equal(present[name], value):  # setting one draws the layer again
+    for name, value in transform.items():
+        if not np.array_equal(present[name], value):
             setattr(layer, name, value)
 
 

@@ -17,6 +17,8 @@ from equilabel.widget.logic.planes import Plane
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Layer, Viewer
 
+from .layers import set_transform
+
 WIDEST = 3  # width of the outline of the preview in pixels
 
 
@@ -46,10 +48,8 @@ class Overlay:
     def put(self, data: Array, transform: dict[str, Any]) -> None:
         """Show outlines; the selection of layers does not change."""
         layer = self.layer
-        if layer is not None and not _lies_alike(layer, transform):
+        if layer is None or layer.ndim != data.ndim:
             self.remove()
-            layer = None
-        if layer is None:
             selection = self._viewer.layers.selection
             before, active = set(selection), selection.active
             self._layer = Image(data, **self._options, **transform)
@@ -58,9 +58,7 @@ class Overlay:
                 self._viewer.layers.selection = before
                 self._viewer.layers.selection.active = active
             return
-        for name in ("scale", "translate"):
-            if not np.allclose(getattr(layer, name), transform[name]):
-                setattr(layer, name, transform[name])
+        set_transform(layer, transform)
         if isinstance(layer.data, np.ndarray) and layer.data.shape == data.shape:
             layer.data[...] = data  # much faster in napari than assigning a new array
             layer.refresh(extent=False, highlight=False)
@@ -71,13 +69,6 @@ class Overlay:
         if self.layer is not None:
             self._viewer.layers.remove(self._layer)
         self._layer = None
-
-
-def _lies_alike(layer: Layer, transform: dict[str, Any]) -> bool:
-    """Return whether a layer has the axes of a transform; scale and position may differ."""
-    present = Source.of(layer).transform
-    others = ("rotate", "shear", "affine", "units", "axis_labels")
-    return all(np.array_equal(present[name], transform[name]) for name in others)
 
 
 def line_width(drawn: float, widest: int) -> int:

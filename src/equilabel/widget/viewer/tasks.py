@@ -32,13 +32,13 @@ def ask(form: QWidget, title: str, text: str, more: str, buttons: dict[str, str]
     box.setWindowTitle(title)
     box.setText(text)
     box.setInformativeText(more)
-    roles = {
-        words: getattr(QMessageBox.ButtonRole, f"{role}Role") for words, role in buttons.items()
+    made = {
+        box.addButton(words, getattr(QMessageBox.ButtonRole, f"{role}Role")): words
+        for words, role in buttons.items()
     }
-    made = {words: box.addButton(words, role) for words, role in roles.items()}
-    box.setDefaultButton(next(iter(made.values())))
+    box.setDefaultButton(next(iter(made)))
     box.exec()
-    return next((words for words, each in made.items() if each is box.clickedButton()), "")
+    return made.get(box.clickedButton(), "")
 
 
 def guarded(slot: Callable[..., Any]) -> Callable[..., None]:
