@@ -6,7 +6,6 @@ import sys
 import threading
 from contextlib import contextmanager
 from importlib import import_module
-from queue import LifoQueue
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,22 +22,38 @@ LANES = 3  # workers that use a GPU at once; the others read and write meanwhile
 
 
 class _Lane:
-    """A stream on the current GPU, and what is being copied there.
+    """A stream on a GPU, and what is being copied there.
 
     CuPy keeps memory that was freed for the stream that had it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, gpu: int) -> None:
+        self.gpu = gpu
         self.stream = import_module("cupy").cuda.Stream(non_blocking=True)
         self.sent: list[Any] = []
 
 
-def _free_lanes() -> LifoQueue[_Lane | None]:
-    """Return the lanes of a GPU, None for one to be made; the last used has memory at hand."""
-    lanes: LifoQueue[_Lane | None] = LifoQueue()
-    for _ in range(LANES):
-        lanes.put(None)
-    return lanes
+class _Lanes:
+    """The lanes of a GPU. The one that was used last is taken first: it has memory at hand."""
+
+    def __init__(self, gpu: int) -> None:
+        self._gpu = gpu
+        self._free: list[_Lane] = []
+        self._turns = threading.BoundedSemaphore(LANES)
+
+    @contextmanager
+    def taken(self) -> Iterator[_Lane]:
+        """Wait for a lane, and have it for oneself."""
+        with self._turns:
+            try:
+                lane = self._free.pop()
+            except IndexError:
+                lane = _Lane(self._gpu)
+            try:
+                with lane.stream:
+                    yield lane
+            finally:
+                self._free.append(lane)
 
 
 class _Worker(threading.local):
@@ -50,7 +65,7 @@ class _Worker(threading.local):
 
 
 _worker = _Worker()
-_lanes: dict[int, LifoQueue[_Lane | None]] = {}  # those that no worker has, by GPU
+_lanes: dict[int, _Lanes] = {}
 
 
 def set_worker(number: int) -> None:
@@ -71,16 +86,13 @@ def own_gpu(device: str, held: Array = None) -> Iterator[None]:
         return
     cupy = sys.modules.get("cupy") or import_module("cupy")
     gpu = index_of(held) if held is not None else _own_index(device)
-    lanes = _lanes.get(gpu) or _lanes.setdefault(gpu, _free_lanes())
-    with cupy.cuda.Device(gpu):
-        before, lane = _worker.lane, lanes.get()
+    lanes = _lanes.get(gpu) or _lanes.setdefault(gpu, _Lanes(gpu))
+    with cupy.cuda.Device(gpu), lanes.taken() as lane:
+        before, _worker.lane = _worker.lane, lane
         try:
-            lane = _worker.lane = lane or _Lane()
-            with lane.stream:
-                yield
+            yield
         finally:
             _worker.lane = before
-            lanes.put(lane)
 
 
 def _own_index(device: str) -> int:
