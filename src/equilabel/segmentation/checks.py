@@ -13,6 +13,7 @@ import numpy as np
 from equilabel import arguments
 from equilabel.arguments import check_choice, check_whole, is_sequence, shown
 from equilabel.colors import check_color, gray
+from equilabel.devices import take
 from equilabel.quantities import WIDEST, length_in_pixels, odd, parse, size_in_pixels
 from equilabel.storage.metadata import TiffImage
 
@@ -161,6 +162,20 @@ def check_channel(shape: Sequence[int], axis: int | None, channel: Any) -> int |
         message = f"channel must be one of 0 to {count - 1}; got {shown(channel)}."
         raise ValueError(message)
     return channel or 0
+
+
+def image_of(labels: HostArray, image: Any) -> Any:
+    """Return the image of labels, which may have channels behind their axes, or None; or raise."""
+    if image is None:
+        return None
+    pixels = take(image)
+    if pixels.shape[: labels.ndim] != labels.shape:
+        message = (
+            f"image must have the shape of labels, {labels.shape}; got {pixels.shape}. Pass the "
+            "image that the labels were made of, with channels along the last axis."
+        )
+        raise ValueError(message)
+    return pixels
 
 
 def refuse_colors(image: HostArray, axis: int | None, *, stacked: bool) -> None:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from equilabel.arguments import check_flag, check_whole
-from equilabel.devices import fetch, take
+from equilabel.devices import fetch
 from equilabel.measuring import regionprops_table
 from equilabel.measuring.checks import check_labels
+
+from .checks import image_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,13 +66,7 @@ def crops(
     """
     numbers, stacked = fetch(check_labels(labels)), check_flag("stacked", stacked)
     margin, rank = check_whole("margin", margin, 0), numbers.ndim - stacked
-    pixels: Any = None if image is None else take(image)
-    if pixels is not None and pixels.shape[: numbers.ndim] != numbers.shape:
-        message = (
-            f"image must have the shape of labels, {numbers.shape}; got {pixels.shape}. Pass the "
-            "image that the labels were made of, with channels along the last axis."
-        )
-        raise ValueError(message)
+    pixels = image_of(numbers, image)
     return _each(numbers, pixels, margin, rank, stacked=stacked)
 
 

@@ -8,7 +8,7 @@ from equilabel.arguments import check_flags, check_names
 from equilabel.devices import take
 from equilabel.measuring import PROPERTIES, check_spacing, regionprops_table
 
-from .checks import knows_images
+from .checks import image_of, knows_images
 from .stages import TRACKS, check_track, default_properties
 from .tracking import track_overlaps
 
@@ -77,17 +77,11 @@ def measure(
 
     check_flags(stacked=stacked, track=track)
     numbers: Any = take(labels, "labels")
-    values: Any = None if image is None else take(image)
     rank = numbers.ndim - stacked
     if rank < 1:
         message = f"labels must have an axis of space; got shape {numbers.shape}. Pass an image."
         raise ValueError(message)
-    if values is not None and values.shape[: numbers.ndim] != numbers.shape:
-        message = (
-            f"image must have the shape of labels, {numbers.shape}; got {values.shape}. Pass the "
-            "image that the labels were made of, with channels along the last axis."
-        )
-        raise ValueError(message)
+    values = image_of(numbers, image)
     check_track(track, stacked)
     distances = check_spacing(spacing, rank)
     wanted = default_properties(rank, distances, stacked) if properties is None else properties

@@ -14,7 +14,7 @@ from equilabel.labeling import label
 from equilabel.measuring.checks import check_labels
 from equilabel.storage.files import replacing
 
-from .selection import check_table
+from .result import check_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -261,11 +261,7 @@ def _measurements(table: pd.DataFrame | None, stacked: bool) -> dict[tuple[int, 
     """Map frame (0 without frames) and label of objects to their columns of finite numbers."""
     if table is None:
         return {}
-    table = check_table(table)
-    missing = [name for name in ("label", "frame")[: 1 + stacked] if name not in table]
-    if missing:
-        message = f"table must have a column {missing[0]!r}; got {', '.join(map(str, table))}."
-        raise ValueError(message)
+    table = check_table(table, columns=("label", "frame")[: 1 + stacked])
     values = table.select_dtypes("number").drop(columns=["label", "frame"], errors="ignore")
     frames = table["frame"] if stacked else np.zeros(len(table), int)
     rows = values.to_dict("records")

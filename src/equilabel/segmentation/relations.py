@@ -10,7 +10,7 @@ from equilabel.devices import fetch, is_on_cuda
 from equilabel.measuring import check_spacing, regionprops_table
 from equilabel.measuring.neighbors import as_volume, checked_labels, frames_of, image_of
 
-from .selection import check_table
+from .result import check_table
 from .tracking import count_pairs
 
 if TYPE_CHECKING:
@@ -155,11 +155,7 @@ def _relate_one(
 def _with_means(below: pd.DataFrame, above: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Add the means of the measurements of children to the table of their parents."""
     keys = [name for name in ("frame", "label") if name in below]
-    table = check_table(table)
-    missing = [name for name in keys if name not in table]
-    if missing:
-        message = f"table must have the columns {', '.join(keys)}; got none of {missing[0]!r}."
-        raise ValueError(message)
+    table = check_table(table, columns=keys)
     of = [*keys[:-1], "parent"]
     values = table.select_dtypes("number").columns.difference(of + keys, sort=False)
     joined = below[[*keys, "parent"]].merge(table[[*keys, *values]], on=keys, how="left")

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.arguments import check_mapping, shown
+from equilabel.arguments import shown
+from equilabel.devices import fetch
 from equilabel.storage.table import as_features
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from equilabel.array_types import HostArray
@@ -26,13 +29,11 @@ class _Table:
     """
 
     def __get__(self, found: Segmentation | None, _: object = None) -> pd.DataFrame:
-        import pandas as pd
-
         if found is None:  # read from the class: the field has no default
             raise AttributeError(GIVEN)
         table: Any = vars(found)[GIVEN]
         if not hasattr(table, "columns"):  # a DataFrame of Dask stays lazy
-            vars(found)[GIVEN] = table = pd.DataFrame(_checked(table))
+            vars(found)[GIVEN] = table = check_table(table)
         whole: pd.DataFrame = table
         return whole
 
@@ -127,15 +128,33 @@ class Segmentation:
 Segmentation.table = _Table()  # type: ignore[assignment]
 
 
-def _checked(table: Any) -> dict[str, HostArray]:
-    """Return the columns of a table; raise TypeError unless they are arrays of the same length."""
-    columns = check_mapping("table", table)
-    shapes = {np.shape(column) for column in columns.values() if hasattr(column, "dtype")}
-    whole = all(hasattr(column, "dtype") for column in columns.values())
-    if not whole or len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
-        message = f"table must be of columns of one length; got {shown(table)}."
+def check_table(
+    table: Any, name: str = "table", columns: Sequence[str] = (), remedy: str = ""
+) -> pd.DataFrame:
+    """Return a table, also one of `regionprops_table`, or raise TypeError or ValueError.
+
+    It must have `columns`; the error ends with `remedy` otherwise.
+    """
+    if hasattr(table, "select_dtypes") and hasattr(table, "eval") and not isinstance(table, type):
+        found: pd.DataFrame = table
+    elif isinstance(table, dict) and all(hasattr(each, "dtype") for each in table.values()):
+        import pandas as pd
+
+        held = {key: fetch(column) for key, column in table.items()}
+        shapes = {np.shape(column) for column in held.values()}
+        if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
+            message = f"{name} must have columns of one length; got {shown(table)}."
+            raise ValueError(message)
+        found = pd.DataFrame(held)
+    else:
+        message = f"{name} must be a DataFrame, as measure returns it; got {shown(table)}."
         raise TypeError(message)
-    return columns
+    for column in columns:
+        if column not in found:
+            known = ", ".join(map(str, found))
+            message = f"{name} must have a column {column!r}; got {known}.{remedy}"
+            raise ValueError(message)
+    return found
 
 
 def _labels(labels: Any) -> str:

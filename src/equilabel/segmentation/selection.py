@@ -23,7 +23,7 @@ from equilabel.arguments import (
 from equilabel.devices import fetch, is_on_cuda, library, take
 
 from .filters import each_piece
-from .result import Segmentation
+from .result import Segmentation, check_table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -153,7 +153,7 @@ def filter_objects(
             "measure(labels)."
         )
         raise TypeError(message)
-    table = check_table(table)
+    table = check_table(table, columns=("label",), remedy=" Pass measure(labels).")
     labels, owners = _labels_and_owners(found, table)
     kept = meets(table, wanted)
     numbers = np.zeros(len(owners) + 1, labels.dtype)
@@ -166,26 +166,6 @@ def filter_objects(
         place = xp.where(labels.reshape(-1) == 0, len(known), place)
         labels = xp.asarray(numbers)[place].reshape(labels.shape)
     return labels, _renumbered(table, kept)
-
-
-def check_table(table: Any, name: str = "table") -> pd.DataFrame:
-    """Return a table, also one of `regionprops_table`, or raise TypeError or ValueError."""
-    if hasattr(table, "select_dtypes") and hasattr(table, "eval") and not isinstance(table, type):
-        found: pd.DataFrame = table
-        return found
-    if not isinstance(table, dict) or not all(hasattr(each, "dtype") for each in table.values()):
-        message = f"{name} must be a DataFrame, as measure returns it; got {shown(table)}."
-        raise TypeError(message)
-    import pandas as pd
-
-    columns = {name: fetch(column) for name, column in table.items()}
-    if (
-        any(column.ndim != 1 for column in columns.values())
-        or len(set(map(len, columns.values()))) > 1
-    ):
-        message = f"{name} must have columns of one length; got {shown(table)}."
-        raise ValueError(message)
-    return pd.DataFrame(columns)
 
 
 def meets(
@@ -267,13 +247,7 @@ def _renumbered(table: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
 
 def _labels_and_owners(found: Any, table: Any) -> tuple[Array, NDArray[np.int64]]:
     """Return labels that were made elsewhere, and the label of each row of their table."""
-    labels = take(found, "labels")
-    if labels.dtype.kind not in "iu" or not labels.ndim:
-        message = f"labels must be an array of integers; got {labels.dtype} of {labels.ndim} axes."
-        raise TypeError(message)
-    if "label" not in table:
-        message = "table must have a column 'label'; got none. Pass measure(labels)."
-        raise ValueError(message)
+    labels = _integers(take(found, "labels"))
     owners = table["label"].to_numpy()
     here = np.sort(fetch(library(labels).unique(labels)))
     if not np.array_equal(here[here != 0], np.sort(owners)):
@@ -283,6 +257,14 @@ def _labels_and_owners(found: Any, table: Any) -> tuple[Array, NDArray[np.int64]
         )
         raise ValueError(message)
     return labels, owners
+
+
+def _integers(labels: Array) -> Array:
+    """Return labels, or raise TypeError."""
+    if labels.dtype.kind not in "iu" or not labels.ndim:
+        message = f"labels must be an array of integers; got {labels.dtype} of {labels.ndim} axes."
+        raise TypeError(message)
+    return labels
 
 
 def _limits(name: str, limits: Any) -> tuple[float, float]:
@@ -303,11 +285,8 @@ def _labels_of(found: Any) -> Array:
     if isinstance(held, (str, Path)):
         message = f"found must hold labels in an array; got {shown(str(held))}. Open it with Zarr."
         raise TypeError(message)
-    labels = held.copy() if is_on_cuda(held) else np.array(as_host_array("labels", held))
+    labels = _integers(held if is_on_cuda(held) else as_host_array("labels", held)).copy()
     rows, num = len(check_table(found.table)), check_whole("num", found.num, 0)
-    if labels.dtype.kind not in "iu" or not labels.ndim:
-        message = f"labels must be an array of integers; got {labels.dtype} of {labels.ndim} axes."
-        raise TypeError(message)
     if rows != num or (labels.size and not 0 <= int(labels.min()) <= int(labels.max()) <= num):
         message = (
             f"labels must be 0 to num, with a row of the table for each; got num={shown(num)}."

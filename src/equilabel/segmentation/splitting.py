@@ -20,7 +20,6 @@ from equilabel.measuring.measurement import Measurement
 from equilabel.measuring.moments import covariance
 from equilabel.quantities import length_in_pixels, parse
 
-from .filters import each_piece
 from .seeds import beside, finite, place_like, split_at_markers
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ def split_touching(
     labels, _, _, counts, *_ = solve(problem, request, counted=True)
     found = split_components(labels, counts, depth, given or (1.0,) * rank, connectivity or rank)
     if found is None and problem.numbered_by_columns:
-        found = number_parts(labels, fetch(labels), len(counts.labels))
+        found = number_parts(labels, fetch(labels), boxes_of(counts))
     answer: HostArray = labels if found is None else found[0]
     return answer
 
@@ -196,7 +195,7 @@ def _split_by_values(labels: HostArray, image: HostArray, rule: Rule) -> HostArr
     parts, several = find_parts(labels, boxes, rule, heights**2)
     chosen = np.flatnonzero(several > 1)
     split = Split(chosen, parts, several[chosen]) if len(chosen) else None
-    objects: HostArray = number_parts(labels, labels, len(boxes), split)[0]
+    objects: HostArray = number_parts(labels, labels, boxes, split)[0]
     return objects
 
 
@@ -224,7 +223,7 @@ def split_components(
     if not (several > 1).any():
         return None
     split = Split(chosen[several > 1], parts, several[several > 1])
-    return number_parts(labels, host, len(boxes), split)
+    return number_parts(labels, host, boxes, split)
 
 
 def boxes_of(counts: Counts) -> NDArray[np.int64]:
@@ -241,35 +240,36 @@ class Split(NamedTuple):
 
 
 def number_parts(
-    labels: Array, host: HostArray, count: int, split: Split | None = None
+    labels: Array, host: HostArray, boxes: NDArray[np.int64], split: Split | None = None
 ) -> tuple[Array, int]:
     """Renumber components and parts, in place, in raster order of their first pixels.
 
-    `host` are the labels of components in memory, 1 to `count`. Returns the labels on the device of
-    `labels`, and how many there are.
+    `host` are the labels of components in memory, `boxes` those of `boxes_of`. Returns the labels
+    on the device of `labels`, and how many there are.
     """
     from equilabel.devices.cpu.renumbering import renumber
 
-    flat, total = host.reshape(-1), count
+    from .cpu.parts import find_first, place_parts
+
+    flat, shape, total = host.reshape(-1), np.array(host.shape), len(boxes)
+    firsts = np.empty(total, np.int64)
+    cuts = threads.ranges(total, host.size)
+    threads.each(find_first, [(flat, shape, boxes[a:b], firsts[a:b]) for a, b in cuts])
     if split is not None:
         ends = np.cumsum(split.several)
-        before = np.zeros(count + 1, host.dtype)  # the label that the first part follows
-        before[1 + split.chosen] = count + ends - split.several
-        count, total = count + int(ends[-1]), count - len(ends) + int(ends[-1])
-
-        def place_parts(own: HostArray, part: HostArray) -> None:
-            follows = before[own]
-            np.add(follows, part, out=own, where=follows > 0)
-
-        each_piece(place_parts, flat, split.parts.reshape(-1))
-    firsts = np.full(count + 1, host.size)  # of labels without a pixel it stays
-    starts = np.flatnonzero(flat[1:] != flat[:-1])[::-1] + 1
-    firsts[flat[starts]] = starts  # the last one counts, which is the first pixel
-    firsts[flat[:1]] = 0
-    numbers = np.zeros(count + 1, host.dtype)
-    numbers[1 + np.argsort(firsts[1:], kind="stable")] = np.arange(1, count + 1)
+        begins, more = ends - split.several, np.full(ends[-1], -1)
+        tasks = []
+        for a, b in _shares(boxes[split.chosen]):
+            own = (boxes[split.chosen[a:b]], total + 1 + begins[a:b], split.parts.reshape(-1))
+            tasks.append((flat, shape, *own, more[begins[a] : ends[b - 1]]))
+        threads.each(place_parts, tasks)
+        firsts[split.chosen] = host.size  # no pixel has their label any more
+        firsts, total = np.append(firsts, more), total - len(split.chosen) + len(more)
+    numbers = np.zeros(len(firsts) + 1, host.dtype)
+    numbers[1 + np.argsort(firsts, kind="stable")] = np.arange(1, len(firsts) + 1)
+    rows = threads.ranges(host.size, host.size, fine=True)
     one = np.zeros(1, np.int64)
-    each_piece(lambda own: renumber(own, one, len(own), numbers), flat)
+    threads.each(renumber, [(flat[a:b], one, b - a, numbers) for a, b in rows])
     where = resolve("auto", labels)
     if where == "cpu":
         return host, total

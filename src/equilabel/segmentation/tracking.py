@@ -10,7 +10,7 @@ from equilabel.arguments import check_number, check_whole, normalize_bools
 from equilabel.devices import fetch, library, take, using
 from equilabel.devices import resolve as device_of
 
-from .selection import check_table
+from .result import check_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -223,11 +223,7 @@ def label_tracks(labels: ArrayLike, tracks: pd.DataFrame) -> Array:
     [[[1, 0, 2]], [[1, 0, 0]]]
     """
     images = _checked(normalize_bools(take(labels, "labels")))
-    table = check_table(tracks, "tracks")
-    missing = [name for name in ("frame", "label", "track") if name not in table]
-    if missing:
-        message = f"tracks must have a column {missing[0]!r}; got {', '.join(map(str, table))}."
-        raise ValueError(message)
+    table = check_table(tracks, "tracks", ("frame", "label", "track"))
     xp = library(images)
     out = xp.zeros(images.shape, np.int64)
     frames, known, numbers = (table[name].to_numpy() for name in ("frame", "label", "track"))

@@ -301,3 +301,52 @@ def rank_levels(squares, states):
         level += squares[order[k]] > squares[order[k - 1]]
         states[order[k], LEVEL] = level
     return level + 1
+
+
+# ---- Numbers of objects
+
+
+@njit(nogil=True, cache=True)
+def find_first(labels, shape, boxes, firsts):
+    """Find the flat index of the first pixel of each component; boxes are those of `find_parts`."""
+    axes, (empty) = shape.size, np.int64(0)
+    sides = np.empty(axes, np.int64)
+    for component in range(len(boxes)):
+        label, origin = boxes[component, 0], boxes[component, 1 : 1 + axes]
+        for axis in range(axes):
+            sides[axis] = boxes[component, 1 + axes + axis] - origin[axis]
+        columns, row, place = sides[-1], empty, np.int64(-1)
+        while place < 0:
+            start = row_start(row, shape, origin, sides)
+            for x in range(start, start + columns):
+                if labels[x] == label:
+                    place = x
+                    break
+            row += 1
+        firsts[component] = place
+
+
+@njit(nogil=True, cache=True)
+def place_parts(labels, shape, boxes, begins, parts, firsts):
+    """Give the parts of components labels of their own.
+
+    `begins`, (N,), is the label of the first part of each; the first pixels of all parts are
+    written to `firsts`, in the order of their labels, the least of which is the first in `begins`.
+    """
+    axes = shape.size
+    sides = np.empty(axes, np.int64)
+    for component in range(len(boxes)):
+        label, origin = boxes[component, 0], boxes[component, 1 : 1 + axes]
+        size = 1
+        for axis in range(axes):
+            sides[axis] = boxes[component, 1 + axes + axis] - origin[axis]
+            size *= sides[axis]
+        for row in range(size // sides[-1]):
+            start = row_start(row, shape, origin, sides)
+            for x in range(start, start + sides[-1]):
+                if labels[x] == label:
+                    own = begins[component] + parts[x] - 1
+                    labels[x] = own
+                    own -= begins[0]
+                    if firsts[own] < 0:
+                        firsts[own] = x
