@@ -32,19 +32,11 @@ def outline(labels: HostArray, width: int = 1) -> NDArray[np.uint8]:
            [0, 2, 2, 2, 0],
            [0, 0, 0, 0, 0]], dtype=uint8)
     """
-    from scipy.ndimage import binary_dilation
+    from equilabel.segmentation.cpu.outlines import draw_outlines
 
-    inside, edge = labels != 0, np.zeros(labels.shape, np.bool_)
-    across, down = labels[:, 1:] != labels[:, :-1], labels[1:] != labels[:-1]
-    for border, some in ((across, edge[:, 1:]), (across, edge[:, :-1])):
-        some |= border
-    for border, some in ((down, edge[1:]), (down, edge[:-1])):
-        some |= border
-    edge &= inside
-    if width > 1:
-        edge = binary_dilation(edge, iterations=width - 1, mask=inside)
-    code: NDArray[np.uint8] = inside.view(np.uint8)
-    code[edge] = EDGE
+    kind = np.int32 if labels.dtype.itemsize <= 4 else np.int64  # differ where labels do
+    code = np.empty(labels.shape, np.uint8)
+    draw_outlines(np.ascontiguousarray(labels, kind), width, code)
     return code
 
 
