@@ -332,34 +332,42 @@ def border_beside(planes, border, row, word):
 
     North, south, west, east; and the number of such diagonal neighbors, as of `tally`.
     """
-    north = shifted(planes, border, row - 1, word, 0, 0) & planes[row, word, 2]
-    south = shifted(planes, border, row + 1, word, 2, 0)
-    west = shifted(planes, border, row, word, 0, 1) & planes[row, word, 4]
-    east = shifted(planes, border, row, word, 4, -1)
-    diagonals = tally(
-        shifted(planes, border, row - 1, word, 0, 1) & planes[row, word, 1],
-        shifted(planes, border, row - 1, word, 0, -1) & planes[row, word, 3],
-        shifted(planes, border, row + 1, word, 3, 1),
-        shifted(planes, border, row + 1, word, 1, -1),
-    )
-    return north, south, west, east, diagonals
-
-
-@inlined
-def shifted(planes, border, row, word, plane, columns):
-    """Return the border pixels of a word that have a bit in a plane, moved by -1 to 1 columns."""
-    if row < 0 or row >= border.shape[0]:
-        return NONE
-    bits = border[row, word] & planes[row, word, plane]
-    if columns > 0:
-        bits <<= ONE
+    rows, words = border.shape
+    north = NONE
+    northwest = NONE
+    northeast = NONE
+    if row > 0:
+        north = border[row - 1, word]
+        northwest = north << ONE
+        northeast = north >> ONE
         if word > 0:
-            bits |= (border[row, word - 1] & planes[row, word - 1, plane]) >> LAST
-    if columns < 0:
-        bits >>= ONE
-        if word + 1 < border.shape[1]:
-            bits |= (border[row, word + 1] & planes[row, word + 1, plane]) << LAST
-    return bits
+            northwest |= border[row - 1, word - 1] >> LAST
+        if word + 1 < words:
+            northeast |= border[row - 1, word + 1] << LAST
+    south = NONE
+    southwest = NONE
+    southeast = NONE
+    if row + 1 < rows:
+        south = planes[row + 1, word, 2] & border[row + 1, word]
+        southwest = (planes[row + 1, word, 3] & border[row + 1, word]) << ONE
+        southeast = (planes[row + 1, word, 1] & border[row + 1, word]) >> ONE
+        if word > 0:
+            southwest |= (planes[row + 1, word - 1, 3] & border[row + 1, word - 1]) >> LAST
+        if word + 1 < words:
+            southeast |= (planes[row + 1, word + 1, 1] & border[row + 1, word + 1]) << LAST
+    west = border[row, word] << ONE
+    east = (planes[row, word, 4] & border[row, word]) >> ONE
+    if word > 0:
+        west |= border[row, word - 1] >> LAST
+    if word + 1 < words:
+        east |= (planes[row, word + 1, 4] & border[row, word + 1]) << LAST
+    diagonals = tally(
+        planes[row, word, 1] & northwest,
+        planes[row, word, 3] & northeast,
+        southwest,
+        southeast,
+    )
+    return north & planes[row, word, 2], south, west & planes[row, word, 4], east, diagonals
 
 
 @inlined
