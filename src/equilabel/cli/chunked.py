@@ -29,7 +29,16 @@ from .progress import BlockProgress, describe, say_results
 from .records import Record, describe_result, provenance, write_record
 from .results import Made, column_units, describe_objects, summarize, write_results
 from .streams import Interrupted, complain, explain, told
-from .trial import TAKEN, drawing, find_axes, forecast, needs_whole, of_block, takes_whole, try_axes
+from .trial import (
+    drawing,
+    find_axes,
+    forecast,
+    in_blocks,
+    needs_whole,
+    of_block,
+    takes_whole,
+    try_axes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -171,7 +180,7 @@ def label_in_blocks(
     stored = work / "labels.zarr"
     result = segment_chunked(
         path,
-        **{name: options.segment[name] for name in TAKEN},
+        **{name: options.segment[name] for name in in_blocks()},
         **axes.arguments,
         chunks=sides,
         out=stored,
@@ -344,7 +353,7 @@ def _label(
         warnings.simplefilter("always")
         found = segment_chunked(
             path,
-            **{name: options.segment[name] for name in TAKEN},
+            **{name: options.segment[name] for name in in_blocks()},
             **axes.arguments,
             **{name: how[name] for name in how if name != "chunked"},
             out=places.labels,

@@ -7,13 +7,13 @@ import math
 import warnings
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cache
 from importlib.util import find_spec
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel import segment_chunked
 from equilabel.colors import COLORS
 from equilabel.forecast import BASE, LABELED, of_elements, of_pixels
 from equilabel.options import SegmentOptions, options_of
@@ -253,10 +253,16 @@ def _named(image: TiffImage, options: Options, *, is_file: bool = False) -> Axes
 
 # ---- Memory, and whether an image is labeled block by block
 
-# Options of both `segment` and `segment_chunked`; the others need all pixels at once.
-TAKEN = tuple(
-    name for name in options_of(SegmentOptions) if name in signature(segment_chunked).parameters
-)
+
+@cache
+def in_blocks() -> tuple[str, ...]:
+    """List the options of `segment` that `segment_chunked` has; others need all pixels at once."""
+    from equilabel import segment_chunked
+
+    known = signature(segment_chunked).parameters
+    return tuple(name for name in options_of(SegmentOptions) if name in known)
+
+
 # Bytes per pixel: of labels that are measured, and of numbers in overlays.
 MEASURED, NUMBERS = 16, 4
 FIXED, DRAWN, SMALLEST, LARGEST = 40_000_000, 28, 1_400_000, 4_200_000  # pixels of overlays
@@ -337,7 +343,7 @@ def needs_whole(options: Options) -> dict[str, object]:
     return {
         name: given[name]
         for name, (default, _) in options_of(SegmentOptions).items()
-        if name not in TAKEN and given[name] != default
+        if name not in in_blocks() and given[name] != default
     }
 
 
