@@ -12,7 +12,6 @@ from time import perf_counter
 from typing import Any
 
 import equilabel
-from equilabel.chunked.viewing import OtherRunError, as_dask, blocks_within, open_levels
 from equilabel.colors import gray
 from equilabel.forecast import of_elements
 from equilabel.quantities import without_blur_warnings
@@ -93,6 +92,8 @@ def segment_large(
     used, which is removed with its layer or when napari ends. `report` is called with the name of a
     stage, the blocks done and the number of blocks; an exception that it raises ends the run.
     """
+    from equilabel.chunked.viewing import open_levels
+
     started = perf_counter()
     arguments = _arguments(source, choices)
     folder = None if place else Path(tempfile.mkdtemp(prefix="equilabel-"))
@@ -132,6 +133,8 @@ def _segment(
     source: sources.Source, choices: Choices, arguments: dict[str, Any], **where: Any
 ) -> equilabel.Segmentation:
     """Segment a layer; resume an earlier run at the same place."""
+    from equilabel.chunked.viewing import OtherRunError, as_dask, blocks_within
+
     image = as_dask(source.data, ELEMENTS)
     image = gray(image, choices.color) if source.rgb else image
     image = source.arrange(image)
