@@ -118,6 +118,8 @@ def test_gaps_of_a_few_frames_are_closed():
     found = track_overlaps(moving, gap=2)
     assert found.track.tolist() == [1] * 5
     assert found.parent.tolist() == [0] * 5
+    assert track_overlaps(moving, gap=2**64).track.tolist() == [1] * 5  # as long as the movie
+    assert track_overlaps(moving * 0, gap=9).empty
     assert track_overlaps(moving, gap=2, min_overlap=0.5).track.max() == 2  # 1 of 4 pixels
     colored = label_tracks(moving, found)
     np.testing.assert_array_equal(colored, moving > 0)

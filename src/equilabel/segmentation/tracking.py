@@ -145,7 +145,8 @@ def track_overlaps(labels: ArrayLike, *, min_overlap: float = 0.0, gap: int = 0)
     size = len(found.labels)
     mother = _partner(after, before, pixels, size)
     heir = _partner(before, after, pixels, size)
-    for missing in range(1, check_whole("gap", gap, 0) + 1):
+    longest = int(np.ptp(found.frames)) - 1 if size else 0  # frames between the first and the last
+    for missing in range(1, min(check_whole("gap", gap, 0), longest) + 1):
         _bridge(labels, found, missing, min_overlap, mother, heir)
     daughters = np.bincount(mother[mother >= 0], minlength=size)
     origins = np.bincount(heir[heir >= 0], minlength=size)
