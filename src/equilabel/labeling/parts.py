@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def label_large(problem: Problem) -> tuple[Array, int] | None:
-    """Label an image that is too large to be labeled at once, and is cut; None as below."""
+    """Label an image of more than `MOST` pixels that can be cut; None as `label_in_parts`."""
     image, out = drop_short_axes(problem.image, problem.stacked), problem.out
     if out is not None and out.flags.c_contiguous:
         out = out.reshape(image.shape)

@@ -78,7 +78,7 @@ def contacts(
     faces = distances.prod() / distances
     tables = []
     for frame in frames_of(numbers, stacked):
-        found = _count_pairs(image_of(numbers, frame), steps, around)
+        found = _count_pairs(frame_of(numbers, frame), steps, around)
         columns = {
             "label": found[:, 0],
             "neighbor": found[:, 1],
@@ -110,7 +110,7 @@ def frames_of(numbers: Array, stacked: bool) -> Sequence[int | None]:
     return range(max(1, len(numbers))) if stacked else (None,)
 
 
-def image_of(numbers: Array, frame: int | None) -> Array:
+def frame_of(numbers: Array, frame: int | None) -> Array:
     """Return a frame of a stack, without pixels if there are no frames."""
     if frame is None:
         return numbers
@@ -235,7 +235,7 @@ def neighbors(
     distances = check_spacing(spacing, rank)
     tables = []
     for frame in frames_of(numbers, stacked):
-        image = image_of(numbers, frame)
+        image = frame_of(numbers, frame)
         touching = contacts(image, spacing=distances, connectivity=connectivity)
         table = _neighbors_of(fetch(image), touching, distances)
         tables.append(pd.DataFrame(table if frame is None else {"frame": frame, **table}))

@@ -8,7 +8,7 @@ import numpy as np
 
 from equilabel.devices import fetch, is_on_cuda
 from equilabel.measuring import check_spacing, regionprops_table
-from equilabel.measuring.neighbors import as_volume, checked_labels, frames_of, image_of
+from equilabel.measuring.neighbors import as_volume, checked_labels, frame_of, frames_of
 
 from .result import check_table
 from .tracking import count_pairs
@@ -94,7 +94,7 @@ def relate(
         small, large = fetch(small), fetch(large)
     found = []
     for frame in frames_of(small, stacked):
-        one, other = image_of(small, frame), image_of(large, frame)
+        one, other = frame_of(small, frame), frame_of(large, frame)
         tables = _relate_one(one, other, distances)
         for made in tables:
             if frame is not None:
