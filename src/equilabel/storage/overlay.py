@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SIZE = 15  # pixels of the font
 STROKE = 2  # pixels of the dark outline of digits
 SHADES = 5  # of a color, for smooth digits: the last one is the color itself
-COARSE = 512  # pixels of the longer side of the map that is searched for places
+COARSE = 256  # pixels of the longer side of the map that is searched for places
 DENSE = 2**22  # labels below this are looked up in a table
 MOST = 5000  # objects tried, the largest first; more would not be readable
 
