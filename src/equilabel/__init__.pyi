@@ -12,6 +12,7 @@ from .labeling import label as label
 from .labeling import label_graph as label_graph
 from .labeling import measure_components as measure_components
 from .measuring import PROPERTIES as PROPERTIES
+from .measuring import regionprops as regionprops
 from .measuring import regionprops_table as regionprops_table
 from .measuring.neighbors import contacts as contacts
 from .measuring.neighbors import neighbors as neighbors

@@ -127,6 +127,10 @@ SHAPE = {name: (2, 20, 22) if name in ("movie", "nuclei_3d") else (20, 22) for n
 CALLS = {
     "label": good(equilabel.label, None, ("tile_size", "tile", "no"), label_image=MASK),
     "label_chunked": good(equilabel.label_chunked, label_image=GRAY, chunks=5),
+    "regionprops": good(
+        equilabel.regionprops, label_image=LABELS, intensity_image=GRAY,
+        spacing=[1, 2], offset=[0, 3],
+    ),
     "regionprops_table": good(
         equilabel.regionprops_table, label_image=LABELS, intensity_image=GRAY,
         properties=("label", "area"),

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from equilabel.arguments import check_flag
+import numpy as np
+
+from equilabel.arguments import check_flag, check_sequence, check_whole, shown
 from equilabel.devices import resolve
 
-from .checks import Where, check_columns, check_labels, check_periodic, check_spacing
+from .checks import (
+    Where,
+    check_columns,
+    check_functions,
+    check_labels,
+    check_periodic,
+    check_spacing,
+    check_values,
+)
 from .counting import count_labels, count_runs, count_sizes
 from .counts import Counts
 from .measurement import Property
@@ -23,6 +33,9 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
+    from .regions import Region
+
+LARGEST = 2**62  # coordinate of an offset: sums with it fit into 64 bits
 
 __all__ = [
     "PROPERTIES",
@@ -41,6 +54,7 @@ __all__ = [
     "count_runs",
     "count_sizes",
     "make_request",
+    "regionprops",
     "regionprops_table",
     "table_of_runs",
 ]
@@ -179,3 +193,86 @@ def regionprops_table(
         columns_on=check_columns(columns, home, home),
     )
     return request.table(request.count(labels), labels)
+
+
+def regionprops(
+    label_image: ArrayLike,
+    intensity_image: ArrayLike | None = None,
+    cache: bool = True,
+    *,
+    extra_properties: Iterable[Callable[..., Any]] | None = None,
+    spacing: float | Sequence[float] | None = None,
+    offset: Sequence[int] | None = None,
+) -> list[Region]:
+    """Return the objects of a label image, with their properties as attributes.
+
+    A drop-in replacement for `skimage.measure.regionprops`. A property is computed for all objects
+    when the first one is asked for it, as a column of `regionprops_table`; masks, coordinates and
+    `extra_properties` are computed by scikit-image, object by object. If a whole table is wanted,
+    `regionprops_table` is faster.
+
+    Parameters
+    ----------
+    label_image : (M, N[, ...]) array of int, 1 to 6 axes
+        Labels; 0 is background. Labels on a GPU are counted there.
+    intensity_image : (M, N[, ...][, C]) array of int or float, optional
+        Image whose values are measured under the labels; one more axis holds channels.
+    cache : bool
+        Whether an object keeps the masks and moments that scikit-image computes.
+    extra_properties : iterable of callable, optional
+        Functions of the mask of an object, or of the mask and its values; attributes of their
+        names.
+    spacing : float or sequence of float, optional
+        Distance between neighboring pixels along each axis. Default: 1.
+    offset : sequence of int, optional
+        Coordinates of the first pixel of `label_image` in a larger image. As in scikit-image, it
+        is added to ``coords``, ``coords_scaled`` and ``centroid``, whatever the spacing.
+
+    Returns
+    -------
+    list of Region
+        One for each label, in ascending order. Attributes, also ``region["area"]``, have the names
+        and definitions of `PROPERTIES`; columns of several parts are tuples or arrays.
+
+    Raises
+    ------
+    TypeError
+        If `label_image` is not of an integer type.
+    ValueError
+        If a label is negative, or shapes, `spacing` or `offset` do not fit.
+    AttributeError
+        By an attribute that is not defined for these axes, or needs an intensity image.
+
+    See Also
+    --------
+    regionprops_table : All objects as columns.
+    crops : Masks and values of objects, with a margin.
+
+    Notes
+    -----
+    Boxes and numbers are those of the labels when `regionprops` is called, other properties those
+    of the labels when the first object is asked: pass a copy if the labels are changed afterwards.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> labels = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 2]])
+    >>> regions = regionprops(labels, spacing=0.5)
+    >>> [(region.label, region.area.item(), region.centroid) for region in regions]
+    [(1, 1.0, (0.25, 0.25)), (2, 0.25, (1.0, 1.0))]
+    >>> regions[0].image.shape
+    (2, 2)
+    """
+    from .regions import list_regions
+
+    labels = check_labels(label_image)
+    rank, steps = labels.ndim, check_spacing(spacing, labels.ndim)
+    values = check_values(intensity_image, labels.shape)
+    given = (0,) * rank if offset is None else check_sequence("offset", offset)
+    start = np.array([check_whole("offset", each, -LARGEST, LARGEST) for each in given])
+    if len(start) != rank:
+        message = f"offset must be one integer for each of the {rank} axes; got {shown(offset)}."
+        raise ValueError(message)
+    functions = check_functions(extra_properties, rank)
+    options = {"extra_properties": functions, "spacing": steps, "offset": start}
+    return list_regions(labels, values, cache_active=check_flag("cache", cache), **options)
