@@ -41,6 +41,7 @@ def test_graphs_and_lattices_have_reports(kind):
         assert labels.max() + 1 == count
         assert report.method == name
         assert report.passes
+        assert report.seconds.keys() == report.passes.keys()
 
 
 def test_graphs_of_few_neighbors_are_labeled_without_a_sample():

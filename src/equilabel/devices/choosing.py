@@ -327,6 +327,12 @@ def fetch(array: Array, out: Array = None) -> Array:
     return out
 
 
+def finish(device: str) -> None:
+    """Wait until a device has done the work of this thread."""
+    if device != "cpu":
+        import_module("cupy").cuda.get_current_stream().synchronize()
+
+
 def shares_memory(one: Array, other: Array) -> bool:
     """Return whether two arrays of one library may overlap."""
     return bool(library(one).may_share_memory(one, other))

@@ -189,7 +189,7 @@ def label(
     table : dict of str to (N,) array
         The columns of `regionprops_table`, only with `properties`; after `labels` and `num`.
     report : Report
-        Method, device, rounds, passes and path, only with ``report=True``; always last.
+        Method, device, rounds, passes, seconds and path, only with ``report=True``; always last.
 
     Raises
     ------
@@ -287,8 +287,8 @@ def label(
         answer.append(request.table(found.counts, labels))
     if report:
         path = path_of(problem._replace(reported=False), Wanted(request)).name
-        told = problem.method.name, problem.device, found.rounds, found.calls or {}
-        answer.append(Report(*told, path))
+        told = problem.method.name, problem.device, found.rounds
+        answer.append(Report(*told, *found.calls, path))
     return tuple(answer)
 
 

@@ -229,7 +229,7 @@ def label_graph(
     check_ability(row, domain.kind, rank, where.partition(":")[0], options)
     if isinstance(domain, Bonds):
         check_bonds(domain)
-    kernels = passes_of(load_passes(row.name, where), report)
+    kernels = passes_of(load_passes(row.name, where), where, reported=report)
     with using(where):
         labels, count, rounds = _number(_bring(domain, where), row, where, kernels, options)
         count = int(count) if return_num else count
@@ -241,7 +241,7 @@ def label_graph(
         labels = labels.reshape(domain.shape)
     if not report:
         return (labels, count) if return_num else labels
-    told = Report(row.name, where, rounds, calls_of(kernels) or {})
+    told = Report(row.name, where, rounds, *calls_of(kernels))
     return (labels, count, told) if return_num else (labels, told)
 
 

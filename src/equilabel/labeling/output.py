@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from math import prod
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.devices import check_memory, is_on_cuda, library, shares_memory, threads
+from equilabel.devices import check_memory, finish, is_on_cuda, library, shares_memory, threads
 
 from .problem import check_count, drop_short_axes
 
@@ -122,6 +123,8 @@ class Report(NamedTuple):
         and the page on methods; 1 for methods without iteration.
     passes : dict of str to int
         How often each pass was called, by name. A pass is one kernel on a GPU, in a few cases more.
+    seconds : dict of str to float
+        Time of all calls of each pass, by name; the first one in a process may compile it.
     path : str
         Path that such an image takes without a report, see the page on the architecture; with one,
         the default method takes pass after pass, so that these can be counted. Empty for graphs.
@@ -131,15 +134,17 @@ class Report(NamedTuple):
     device: str
     rounds: int
     passes: dict[str, int]
+    seconds: dict[str, float]
     path: str = ""
 
 
 class CountedPasses:
-    """The passes of a device, with their calls counted, and interruptible between them."""
+    """The passes of a device, counted and timed, and interruptible between them."""
 
-    def __init__(self, passes: ModuleType) -> None:
-        self._passes = passes
+    def __init__(self, passes: ModuleType, device: str) -> None:
+        self._passes, self._device = passes, device
         self.calls: dict[str, int] = {}
+        self.seconds: dict[str, float] = {}
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._passes, name)
@@ -148,20 +153,28 @@ class CountedPasses:
 
         def call(*arguments: Any, **options: Any) -> Any:
             threads.check()
+            begun = perf_counter()
+            answer = found(*arguments, **options)
+            finish(self._device)
             self.calls[name] = self.calls.get(name, 0) + 1
-            return found(*arguments, **options)
+            self.seconds[name] = self.seconds.get(name, 0.0) + perf_counter() - begun
+            return answer
 
         return call
 
 
-def passes_of(passes: ModuleType, counted: bool) -> Any:
-    """Return passes, or `CountedPasses` if they are to be counted or can be interrupted."""
-    return CountedPasses(passes) if counted or threads.watch() else passes
+Calls = tuple[dict[str, int], dict[str, float]]  # number and seconds of each pass
 
 
-def calls_of(passes: Any) -> dict[str, int] | None:
-    """Return how often each pass was called, or None if this was not counted."""
-    return passes.calls if isinstance(passes, CountedPasses) else None
+def passes_of(passes: ModuleType, device: str, *, reported: bool) -> Any:
+    """Return passes, or `CountedPasses` if they are reported or can be interrupted."""
+    device = device if reported else "cpu"  # a GPU is waited for only to measure time
+    return CountedPasses(passes, device) if reported or threads.watch() else passes
+
+
+def calls_of(passes: Any) -> Calls:
+    """Return how often each pass was called and how long it took; empty if not counted."""
+    return (passes.calls, passes.seconds) if isinstance(passes, CountedPasses) else ({}, {})
 
 
 # ---- Memory needed for labeling

@@ -12,6 +12,7 @@ from equilabel.papers import load_passes, load_recipe
 from .output import (
     LARGEST,
     MOST,
+    Calls,
     Output,
     calls_of,
     check_fits,
@@ -50,7 +51,7 @@ class Solution(NamedTuple):
     count: Any  # number of labels; on a GPU an array, so that nothing waits for it
     rounds: int = 1  # how often the recipe repeated its passes
     counts: Any = None  # Counts or DeviceTable of the components, if there is a request
-    calls: dict[str, int] | None = None  # of each pass, if the problem asks for it
+    calls: Calls = ({}, {})  # number and seconds of each pass, if the problem asks for it
     runs: Any = None  # RunTable in place of labels, if these are not painted
 
 
@@ -206,7 +207,7 @@ def _label_in_parts(problem: Problem, _: Wanted) -> Solution | None:
 def _label_by_runs(problem: Problem, wanted: Wanted) -> Solution:
     """Find, unite, number and paint runs, each in a pass; count what follows from runs."""
     output, request = Output(problem.image, problem.out), wanted.request
-    kernels = passes_of(runs_on(problem.device), problem.reported)
+    kernels = passes_of(runs_on(problem.device), problem.device, reported=problem.reported)
     grid = make_grid(problem)
     room = None
     if kernels.TAKES_ROOM:
@@ -243,7 +244,7 @@ def _label_by_roots(problem: Problem, wanted: Wanted) -> Solution:
     plain = grid.shape == problem.image.shape and not problem.periodic
     if request is not None and method.accumulates and plain:
         accumulate = options["accumulate"] = request.plan.only_sizes
-    kernels = passes_of(load_passes(method.name, device), problem.reported)
+    kernels = passes_of(load_passes(method.name, device), device, reported=problem.reported)
     found = load_recipe(method.name)(kernels, grid, **options)
     counts = None
     if accumulate and request is not None:
