@@ -359,7 +359,7 @@ def toy(monkeypatch):
     """Add a method that labels lattices by making a graph of them."""
     row = Method("toy", "By way of a graph.", "", "roots", domains=("bonds",))
     recipe = lambda passes, domain: find_roots("union_find", Graph.from_bonds(domain))  # noqa: E731
-    monkeypatch.setitem(METHODS, "toy", row)
+    monkeypatch.setitem(METHODS.built_in, "toy", row)
     monkeypatch.setattr("equilabel.labeling.graphs.load_recipe", lambda name: recipe)
     monkeypatch.setattr("equilabel.labeling.graphs.load_passes", lambda name, device: None)
 

@@ -421,7 +421,7 @@ def test_kalentevs_analysis_moves_counts_and_loses_none():
 
 def test_a_method_asked_for_what_it_cannot_do_is_refused_with_those_that_can(monkeypatch):
     flat = Method("flat", "Rows only.", "", "roots", ranks=(1,), devices=("cpu",))
-    monkeypatch.setitem(METHODS, "flat", flat)
+    monkeypatch.setitem(METHODS.built_in, "flat", flat)
     able = [name for name in GRID_METHODS if name != "flat"]
     for rank, device in ((2, "cpu"), (1, "cuda")):
         with pytest.raises(ValueError, match="method must be one of") as caught:
@@ -438,7 +438,7 @@ def test_a_method_asked_for_what_it_cannot_do_is_refused_with_those_that_can(mon
 
 def test_label_obeys_what_a_method_says_of_itself(monkeypatch):
     flat = Method("flat", "Rows only.", "", "roots", ranks=(1,))
-    monkeypatch.setitem(METHODS, "flat", flat)
+    monkeypatch.setitem(METHODS.built_in, "flat", flat)
     with pytest.raises(ValueError, match="for a 2-dimensional grid on 'cpu'; got 'flat'"):
         label(np.ones((2, 2), bool), method="flat")
 
@@ -446,7 +446,7 @@ def test_label_obeys_what_a_method_says_of_itself(monkeypatch):
 def test_options_belong_to_a_method_and_are_checked(monkeypatch):
     tiles = Option(int, 16, "Edge of a tile in pixels.", choices=(8, 16))
     tiled = Method("tiled", "Tiles.", "", "roots", options={"tile": tiles})
-    monkeypatch.setitem(METHODS, "tiled", tiled)
+    monkeypatch.setitem(METHODS.built_in, "tiled", tiled)
     check_ability(tiled, "grid", 2, "cpu", {"tile": 8})
     with pytest.raises(ValueError, match=r"^tile must be one of \[8, 16\]; got 9\.$"):
         check_ability(tiled, "grid", 2, "cpu", {"tile": 9})

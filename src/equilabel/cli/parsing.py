@@ -328,7 +328,7 @@ def complete(words: Sequence[str]) -> list[str]:
 # ---- Parameters of the commands, with their help
 
 OPTIONS = (SegmentOptions, Options, RunOptions, ChunkOptions)
-IMAGE_METHODS = [name for name, row in METHODS.items() if "grid" in row.domains]
+IMAGE_METHODS = [name for name, row in METHODS.built_in.items() if "grid" in row.domains]
 
 Inputs = Annotated[
     list[str] | None,

@@ -77,5 +77,6 @@ class Method:
     # components: such a method may be extremely slow on large ones.
     propagates: bool = False
     accumulates: bool = False  # with ``accumulate=True``, the recipe counts elements and faces
+    package: str = "equilabel"  # that has the modules of recipe and passes
     recipe: str = ""  # such as "papers.komura2016.recipe:recipe"
     passes: str = ""  # module of its passes, with "{}" for the kind of device

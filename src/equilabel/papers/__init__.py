@@ -43,9 +43,11 @@ def find_method(name: str, domain: str = "grid") -> Method:
     """
     if isinstance(name, str) and name == "auto":
         return METHODS["union_find"] if domain == "graph" else AUTO
-    words = METHODS | {alias: row for row in METHODS.values() for alias in row.aliases}
-    if isinstance(name, str) and name in words:
-        return words[name]
+    words: dict[str, Method] = {}
+    for rows in (METHODS.built_in, METHODS):  # other packages are loaded for unknown names alone
+        words = {alias: row for row in rows.values() for alias in row.aliases} | dict(rows)
+        if isinstance(name, str) and name in words:
+            return words[name]
     able = [row.name for row in METHODS.values() if domain in row.domains]
     alike = [word for word, row in words.items() if domain in row.domains]
     near = get_close_matches(name.lower(), alike, n=1) if isinstance(name, str) else []
@@ -109,8 +111,9 @@ def load_recipe(name: str) -> Recipe:
     >>> load_recipe("generalized").__module__
     'equilabel.papers.komura2016.recipe'
     """
-    module, _, function = find_method(name).recipe.partition(":")
-    recipe: Recipe = getattr(import_module(f"equilabel.{module}"), function)
+    row = find_method(name)
+    module, _, function = row.recipe.partition(":")
+    recipe: Recipe = getattr(import_module(f"{row.package}.{module}"), function)
     return recipe
 
 
@@ -121,5 +124,6 @@ def load_passes(name: str, device: str) -> ModuleType:
     >>> load_passes("kalentev", "cpu").__name__
     'equilabel.papers.kalentev2011.cpu'
     """
-    module = find_method(name).passes.format(device.partition(":")[0])
-    return import_module(f"equilabel.{module}")
+    row = find_method(name)
+    module = row.passes.format(device.partition(":")[0])
+    return import_module(f"{row.package}.{module}")

@@ -4,6 +4,8 @@ from functools import partial
 
 from equilabel.domains.contract import Method, Option
 
+from .outside import Methods
+
 HAWICK = (
     "K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA, "
     "Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002"
@@ -41,9 +43,8 @@ weigel = partial(
     ranks=(0, 1, 2, 3),
     options=TILES,
 )
-METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
+METHODS = Methods(
+    (
         Method(
             name="runs",
             summary="Unite maximal runs of equal pixels, 64 at a time, then write each label once.",
@@ -177,4 +178,4 @@ METHODS: dict[str, Method] = {
             ranks=(0, 1, 2, 3),
         ),
     )
-}
+)
