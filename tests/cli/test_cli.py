@@ -92,6 +92,21 @@ def test_devices_are_told_with_reasons(capsys):
         assert name_options(report.reason) in said
 
 
+@posix
+def test_a_report_names_versions_devices_and_folders_but_not_the_user(capsys, monkeypatch):
+    from equilabel import __version__, devices
+    from equilabel.devices.compiling import folders
+
+    monkeypatch.setenv("HOME", str(folders()[0].parents[1]))
+    assert main(["devices", "--report"]) == 0
+    said = capsys.readouterr().out
+    told = dict(line.split(": ", 1) for line in said.splitlines())
+    assert told["equilabel"] == __version__
+    assert told.keys() >= {"python", "system", "numpy", "numba", *(each.name for each in devices())}
+    assert "~" in told["compiled code"]
+    assert os.environ["HOME"] not in said
+
+
 def test_help_loads_nothing_heavy():
     code = (
         "import sys; from equilabel.cli import main; main(['--help']);"

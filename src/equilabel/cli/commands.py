@@ -24,6 +24,11 @@ from .streams import (
     silence,
 )
 
+# Packages that may matter to a fault, beside those that records name.
+BESIDE = (
+    *("typer", "xxhash", "msgspec", "dask", "distributed", "cupy-cuda12x", "cupy-cuda13x"),
+    *("napari", "magicgui", "qtpy", "superqt", "pyqt5", "pyqt6", "pyside6"),
+)
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
@@ -280,20 +285,51 @@ def _typed(context: typer.Context, options: dict[str, Any]) -> list[str]:
 
 
 @app.command()
-def devices() -> None:
+def devices(
+    report: Annotated[
+        bool,
+        typer.Option("--report", help="Print versions, devices and folders to report a fault."),
+    ] = False,
+) -> None:
     """List the devices that can compute, and say why others cannot be used."""
     from textwrap import fill
 
     import equilabel
 
-    for report in equilabel.devices():
-        verdict = "can be used" if report.available else "cannot be used"
-        typer.echo(f"{report.name:8}{verdict:16}{report.description}")
-        for text in filter(None, (report.reason, report.note)):
+    if report:
+        typer.echo("\n".join(f"{name}: {text}" for name, text in _installation().items()))
+        return
+    for each in equilabel.devices():
+        verdict = "can be used" if each.available else "cannot be used"
+        typer.echo(f"{each.name:8}{verdict:16}{each.description}")
+        for text in filter(None, (each.reason, each.note)):
             indent = " " * 24
             typer.echo(
                 fill(name_options(text), 88, initial_indent=indent, subsequent_indent=indent)
             )
+
+
+def _installation() -> dict[str, str]:
+    """Return versions, devices and folders of compiled code, without the name of the user."""
+    import os
+    import platform
+
+    import equilabel
+    from equilabel.devices.compiling import folders
+
+    from .records import PACKAGES, READERS, versions_of
+
+    home = os.path.expanduser("~")  # noqa: PTH111 - Path.home raises an error if there is none
+    found = {"equilabel": equilabel.__version__, "python": platform.python_version()}
+    found["system"] = platform.platform()
+    found |= versions_of((*PACKAGES, *READERS, *BESIDE))
+    for each in equilabel.devices():
+        said = each.description, each.reason, each.note
+        verdict = "can be used" if each.available else "cannot be used"
+        found[each.name] = ". ".join(filter(None, (verdict, *said)))
+    kept = [f"{each} ({'exists' if each.is_dir() else 'missing'})" for each in folders()]
+    found["compiled code"] = ", ".join(kept).replace(home + os.sep, f"~{os.sep}")
+    return found
 
 
 # ---- The program: runs a command, prints errors in one line, returns the exit code

@@ -31,7 +31,7 @@ from .options import Options, RefusedError
 from .parsing import fits, read_options, unit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 
 SUMMARY, RUN, REPORT = "summary.csv", "run.json", "report.html"
@@ -156,8 +156,12 @@ def provenance(options: Options) -> Provenance:
     parameters = json.loads(json.dumps(options.parameters(), default=str))
     packages = (*PACKAGES, "pyarrow") if options.format == "parquet" else PACKAGES
     versions = {"equilabel": equilabel.__version__, **{name: _version(name) for name in packages}}
-    versions |= {name: word for name in READERS if (word := _version(name)) is not None}
-    return Provenance(parameters, versions)
+    return Provenance(parameters, versions | versions_of(READERS))
+
+
+def versions_of(packages: Iterable[str]) -> dict[str, str]:
+    """Return the versions of those packages that are installed."""
+    return {name: word for name in packages if (word := _version(name)) is not None}
 
 
 @cache
