@@ -6,7 +6,7 @@
 # make gui     the tests of the napari plugin alone, in a real viewer
 # make screenshots  the pictures of the plugin for the documentation
 # make docs    the site, with its examples run, in docs/_build
-# make dist    source distribution and wheel in dist/, and a trial of the wheel
+# make dist    source distribution and wheel in dist/, the same bytes each time; and a trial of the wheel
 # make attack  20 minutes of damaged files, disturbed runs and random images, counted
 # make bench   measure against the peers on this machine
 # make environments  try the package in fresh environments: other Pythons, lowest and newest versions
@@ -119,9 +119,19 @@ docs: $(VENV)/docs clean-docs
 	@echo "open docs/_build/index.html"
 
 # What an index of packages would be given, and a trial: the wheel in a fresh environment runs the
-# first example of the guide.
+# first example of the guide. Both files are built twice, to the same bytes: all that is in them has
+# the time of the commit. A commit with a tag is of that version.
+dist: export SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),1580601600)
 dist: $(VENV)/dist clean-dist
 	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m build --outdir dist/again .
+	for each in $$(ls dist/again); do cmp dist/$$each dist/again/$$each || exit 1; done
+	rm -rf dist/again
+	$(BIN)/python -m twine check --strict dist/*
+	@tag=$$(git tag --points-at HEAD 2>/dev/null | head -1); \
+	if [ -n "$$tag" ] && [ ! -f "dist/equilabel-$${tag#v}.tar.gz" ]; then \
+	    echo "A tag must be v and the version; got $$tag for $$(ls dist | head -1)." >&2; exit 1; \
+	fi
 	$(BIN)/python -m venv --clear dist/trial
 	dist/trial/bin/python -m pip --quiet --disable-pip-version-check install dist/*.whl
 	dist/trial/bin/python -I tests/pages.py docs/guide.md
