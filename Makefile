@@ -15,7 +15,8 @@
 PYTHON ?= python3
 # `make unit VENV=.venv/3.13 PYTHON=python3.13`: with another Python.
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+OWN_PYTHON := $(BIN)/python$(if $(filter Windows_NT,$(OS)),.exe)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # Python compiles a module when it is first imported, and keeps what it compiled: most of what is
 # installed is never imported, and what is tested is imported by hundreds of processes.
@@ -183,7 +184,7 @@ clean:
 	rm -rf .venv $(OUT) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*
 
 # Debian keeps the venv module in a package of its own.
-$(VENV)/bin/python:
+$(OWN_PYTHON):
 	@if ! $(PYTHON) -m venv $(VENV) 2>/dev/null; then \
 	    rm -rf $(VENV); \
 	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -195,7 +196,7 @@ $(VENV)/bin/python:
 	fi
 	$(INSTALL) --upgrade "pip>=25.1"
 
-$(VENV)/package: $(VENV)/bin/python pyproject.toml
+$(VENV)/package: $(OWN_PYTHON) pyproject.toml
 	$(INSTALL) --editable .
 	@touch $@
 
@@ -208,7 +209,7 @@ $(VENV)/dev: $(VENV)/lint
 	@touch $@
 
 # A virtual screen for napari, from packages of the system.
-$(VENV)/screen: $(VENV)/bin/python
+$(VENV)/screen: $(OWN_PYTHON)
 	@if ! command -v xvfb-run >/dev/null || ! $(SCREEN_LIBRARIES); then \
 	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	        apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
@@ -224,7 +225,7 @@ $(VENV)/bench: $(VENV)/package
 	$(INSTALL) --group bench
 	@touch $@
 
-$(VENV)/uv: $(VENV)/bin/python
+$(VENV)/uv: $(OWN_PYTHON)
 	$(INSTALL) --group environments
 	@touch $@
 
@@ -232,6 +233,6 @@ $(VENV)/docs: $(VENV)/package
 	$(INSTALL) --group docs
 	@touch $@
 
-$(VENV)/dist: $(VENV)/bin/python
+$(VENV)/dist: $(OWN_PYTHON)
 	$(INSTALL) --group dist
 	@touch $@

@@ -67,7 +67,10 @@ def test_times_in_the_readme_are_those_of_the_stored_results(monkeypatch):
 PAGES = [
     *(ROOT / "docs").glob("*.md"),
     *(ROOT / "docs" / "lab-notes").glob("*.md"),
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "sample_data/README.md")),
+    *(
+        ROOT / name
+        for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "sample_data/README.md")
+    ),
 ]
 
 
