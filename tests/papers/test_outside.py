@@ -1,5 +1,6 @@
 """Methods that other packages offer as entry points, and the example of such a package."""
 
+import ast
 import subprocess
 import sys
 import tomllib
@@ -134,6 +135,40 @@ def test_the_example_labels_stacks_and_periodic_axes(playne, seed, periodic):
     for words in ({"stacked": True}, {"periodic": tuple(periodic)}):
         expected = label(image, **words)
         np.testing.assert_array_equal(label(image, method=playne, **words), expected)
+
+
+def test_passes_of_the_example_have_the_same_parameters_on_both_devices():
+    twins = []
+    for device in ("cpu", "cuda"):
+        tree = ast.parse((EXAMPLE / "equilabel_playne" / f"{device}.py").read_text())
+        made = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+        plain = [node for node in made if node.name[0] != "_" and not node.decorator_list]
+        twins.append({node.name: [each.arg for each in node.args.args] for node in plain})
+    assert twins[0] == twins[1]
+    assert list(twins[0]) == ["initialize", "resolve", "reduce_labels"]
+
+
+def test_kernels_of_the_example_compile():
+    nvrtc = pytest.importorskip("cupy", reason="it is compiled through CuPy").cuda.nvrtc
+    source = (EXAMPLE / "equilabel_playne" / "playne.cu").read_text()
+    program = nvrtc.createProgram(source, "playne.cu", (), ())
+    for name in ("point_at_lowest<unsigned char>", "unite_parts<unsigned int>"):
+        nvrtc.addNameExpression(program, name)
+    nvrtc.addNameExpression(program, "resolve_chains<long long>")
+    nvrtc.compileProgram(program, ("--gpu-architecture=compute_75", "--std=c++17"))
+    assert not nvrtc.getProgramLog(program).strip("\0\n ")
+
+
+@pytest.mark.gpu
+@given(question=questions(max_axes=4))
+def test_labels_of_the_example_are_the_same_on_a_gpu(playne, question):
+    cupy = pytest.importorskip("cupy")
+    image, background, connectivity = question
+    given = cupy.asarray(np.ascontiguousarray(image, image.dtype.newbyteorder("=")))
+    labels = label(given, background, connectivity=connectivity, method=playne)
+    assert isinstance(labels, cupy.ndarray)
+    expected = expected_labels(image, background, connectivity)
+    np.testing.assert_array_equal(labels.get(), expected)
 
 
 def test_an_image_of_more_axes_than_the_example_knows_is_refused(playne):

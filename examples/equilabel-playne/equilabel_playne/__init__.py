@@ -15,7 +15,6 @@ METHOD = Method(
     ),
     domains=("grid",),
     ranks=(0, 1, 2, 3, 4),  # the earlier neighbors of an element are bits of 64
-    devices=("cpu",),
     package="equilabel_playne",
     recipe="recipe:recipe",
     passes="{}",
