@@ -79,6 +79,24 @@ def test_stages_to_the_foreground_are_those_of_the_whole_image(here, capsys):
     np.testing.assert_array_equal(zarr.open_array("labels.zarr/0")[...], expected.labels)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"threshold": "per_object", "split": 0.5},
+        {"threshold": "local", "block_size": 15, "offset": "auto"},
+    ],
+)
+def test_thresholds_that_differ_in_an_image_are_those_of_the_whole_image(here, options):
+    scan()
+    words = ["segment", "scan.ome.zarr", "--channel", "GFP", "--sigma", "1", "--chunks", "12,32,32"]
+    for name, value in options.items():
+        words += [f"--{name.replace('_', '-')}", f"{value}"]
+    assert main([*words, "--out", "labels.zarr"]) == 0
+    expected = segment(IMAGE[1], sigma=1, spacing=(1.0, 0.5, 0.5), unit="µm", **options)
+    assert expected.num > 1
+    np.testing.assert_array_equal(zarr.open_array("labels.zarr/0")[...], expected.labels)
+
+
 def test_a_tiff_larger_than_the_limit_is_read_in_chunks(here, capsys):
     options = {"axes": "ZCYX", "unit": "um", "spacing": 1}
     image = np.ascontiguousarray(np.moveaxis(IMAGE, 0, 1))

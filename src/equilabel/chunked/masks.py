@@ -8,12 +8,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from equilabel.labeling import problem_of
-from equilabel.segmentation.binarization import compare_locally, compare_with, from_mask
+from equilabel.segmentation.binarization import (
+    CONTRAST,
+    LAG,
+    SAMPLED,
+    compare_locally,
+    compare_with,
+    differences,
+    from_mask,
+    noise_of,
+)
 from equilabel.segmentation.filters import extremes
 from equilabel.segmentation.morphology import close_mask, open_mask
 from equilabel.segmentation.thresholds import (
@@ -28,7 +38,7 @@ from .sources import Gray, Stored, expand
 from .tasks import Setup, number_blocks, write_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -66,15 +76,10 @@ def find_threshold_of_blocks(method: str, blocks: Blocks, source: GraySource, ru
             "'minimum', or the number that threshold='li' finds in a part of the image."
         )
         raise ValueError(message)
-    tasks = enumerate(map(source.loader, blocks.parts()))
-    surveyed = sorted(run.each("threshold", survey_block, tasks, blocks.number))  # sums of floats
-    found = [one for _, (one,) in surveyed]
-    ends = [one[:2] for one in found if one[3]]
-    if not ends:
-        return Level(math.nan, False)
-    lowest, highest = min(one[0] for one in ends), max(one[1] for one in ends)
-    if lowest == highest:
-        return Level(lowest, True)
+    found = _survey(blocks, source, run)
+    lowest, highest = _ends_of(found)
+    if not lowest < highest:
+        return Level(lowest, True) if lowest == highest else Level(math.nan, False)
     if method == "mean":
         total, number = (sum(one[place] for one in found) for place in (2, 3))
         return Level(total / number, False)
@@ -87,6 +92,21 @@ def find_threshold_of_blocks(method: str, blocks: Blocks, source: GraySource, ru
         if kind == "f":
             return Level(CRITERIA[method](counts, axis), False)
         return Level(level_of_integers(counts, int(axis[0]), int(axis[1]), method), False)
+
+
+def find_ends(blocks: Blocks, source: GraySource, run: Run) -> tuple[Any, Any]:
+    """Return the smallest and the largest finite pixel of an image: infinities if none is."""
+    return _ends_of(_survey(blocks, source, run))
+
+
+def _survey(blocks: Blocks, source: GraySource, run: Run) -> list[tuple[Any, Any, Any, int]]:
+    """Return what `survey_block` finds of each block; their order decides sums of floats."""
+    tasks = enumerate(map(source.loader, blocks.parts()))
+    return [one for _, (one,) in sorted(run.each("threshold", survey_block, tasks, blocks.number))]
+
+
+def _ends_of(found: list[tuple[Any, Any, Any, int]]) -> tuple[Any, Any]:
+    return min(one[0] for one in found), max(one[1] for one in found)
 
 
 def survey_block(
@@ -130,6 +150,78 @@ def find_constant_images(blocks: Blocks, source: GraySource, run: Run) -> frozen
     return frozenset(image for image in range(count) if not lows[image] < highs[image])
 
 
+def find_shifts(
+    blocks: Blocks, source: GraySource, run: Run, offset: float | None
+) -> list[tuple[int, float]]:
+    """List the images of a stack that are not constant, and their offsets for `compare_with_mean`.
+
+    Without an `offset`, it follows from the noise of each image.
+    """
+    constant, stacked = find_constant_images(blocks, source, run), blocks.stacked
+    images = [one for one in range(blocks.shape[0] if stacked else 1) if one not in constant]
+    if offset is not None:
+        return [(image, offset) for image in images]
+    of_image = blocks.number // (blocks.counts[0] if stacked else 1)
+    samples: dict[int, list[HostArray]] = {}
+    noise = {}
+    for first, found in run.each("noise", sample_block, _wider(blocks, source), blocks.number):
+        for image, some in enumerate(found, first):
+            samples.setdefault(image, []).append(some)
+            if len(samples[image]) == of_image:
+                noise[image] = noise_of(samples.pop(image))
+    return [(image, -CONTRAST * noise[image]) for image in images]
+
+
+def _wider(blocks: Blocks, source: GraySource) -> Iterator[tuple[Any, ...]]:
+    """Yield arguments for `sample_block`."""
+    for part in blocks.parts():
+        wide = [
+            slice(one.start, min(one.stop + LAG * (axis >= blocks.stacked), length))
+            for axis, (one, length) in enumerate(zip(part, blocks.shape, strict=True))
+        ]
+        yield part, source.loader(tuple(wide)), blocks.shape, blocks.stacked
+
+
+def sample_block(
+    part: Slices, load: Callable[[], Gray], shape: tuple[int, ...], stacked: bool
+) -> tuple[int, list[HostArray]]:
+    """Return the first image of a block and, of each, the differences from which noise follows.
+
+    They are those of pixels in the block and pixels `LAG` behind them, which `load` reads, too. Of
+    an image in memory, the same are taken.
+    """
+    pixels, first = load().pixels, part[0].start * stacked
+    part, whole = part[stacked:], shape[stacked:]
+    step, found = -(-prod(whole) // SAMPLED), []
+    for image in pixels if stacked else pixels[np.newaxis]:
+        some = [np.empty(0)]
+        for axis, side in enumerate(whole):
+            lag = min(LAG, side - 1)
+            sides = [*whole[:axis], side - lag, *whole[axis + 1 :]]
+            ends = zip(part, sides, strict=True)
+            box = [slice(one.start, min(one.stop, length)) for one, length in ends]
+            here = [slice(0, max(one.stop - one.start, 0)) for one in box]
+            behind = [*here[:axis], slice(lag, lag + here[axis].stop), *here[axis + 1 :]]
+            if lag and here[axis].stop:
+                picked = _every(step, box, sides)
+                some.append(differences(image[tuple(behind)], image[tuple(here)], picked))
+        found.append(np.concatenate(some))
+    return first, found
+
+
+def _every(step: int, box: Sequence[slice], shape: Sequence[int]) -> Any:
+    """Return the flat indices in a box of the elements of an image at multiples of `step`."""
+    if step == 1:
+        return slice(None)
+    rows = np.zeros(1, np.int64)
+    for one, length in zip(box[:-1], shape[:-1], strict=True):
+        rows = (rows[:, None] * length + np.arange(one.start, one.stop)).reshape(-1)
+    rows = rows * shape[-1] + box[-1].start
+    width = box[-1].stop - box[-1].start
+    columns = (-rows % step)[:, None] + np.arange(0, width, step)
+    return (columns + width * np.arange(len(rows))[:, None])[columns < width]
+
+
 def _whole_sum(pixels: HostArray) -> int:
     """Return the exact sum of integers."""
     if pixels.dtype.itemsize < 8:
@@ -170,21 +262,21 @@ def compare_with_mean(
     first: int,
     *,
     widths: tuple[float, ...],
-    shift: float,
+    shifts: Mapping[int, float],
     dark: bool,
     stacked: bool,
-    constant: frozenset[int],
 ) -> HostArray:
     """Return the foreground by comparing pixels with the Gaussian mean around them.
 
-    `widths` are those of the Gaussian, in pixels, 0 along the axis of a stack; `shift` is
-    subtracted from the mean. Images of the stack in `constant` have no foreground: their pixels are
-    equal.
+    `widths` are those of the Gaussian, in pixels, 0 along the axis of a stack; of each image of the
+    stack in `shifts` so much is subtracted from the mean. Others have no foreground: their pixels
+    are equal.
     """
     mask = np.zeros(pixels.shape, np.bool_)
     for place in range(len(pixels)) if stacked else (...,):
         image = first + place if isinstance(place, int) else 0
-        if image not in constant:
+        if image in shifts:
+            shift = shifts[image]
             mask[place] = compare_locally(pixels[place], widths[stacked:], shift, dark=dark)
     return mask
 
@@ -297,6 +389,10 @@ class Masks:
     blocks: Blocks
     saved: Saved  # that of the whole run
     run: Run
+
+    def within(self, name: str) -> Masks:
+        """Return what makes masks of a stage of many, beside those of others."""
+        return Masks(self.blocks, self.saved.room(name), self.run.named(name))
 
     @property
     def _how(self) -> dict[str, Any]:

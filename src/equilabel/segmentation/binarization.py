@@ -211,23 +211,35 @@ LAG, SAMPLED = 4, 2**21  # pixels between those that are compared; and how many 
 
 
 def _noise(part: Array) -> float:
-    """Estimate the noise of an image from the differences of pixels that are near each other.
-
-    It is their median, so that edges of objects do not matter; and those of neighbors, which
-    smoothing makes alike, are not used.
-    """
-    xp, found = library(part), []
-    step = -(-part.size // SAMPLED)
+    """Estimate the noise of an image from the differences of pixels that are near each other."""
+    found, step = [], -(-part.size // SAMPLED)
     for axis, side in enumerate(part.shape):
         lag, before = min(LAG, side - 1), (slice(None),) * axis
         if lag > 0:
             ends = (part[(*before, slice(lag, None))], part[(*before, slice(None, -lag))])
-            one, other = (end.ravel()[::step].astype(np.float64) for end in ends)
-            with np.errstate(invalid="ignore"):
-                apart = xp.abs(one - other)
-            found.append(apart[xp.isfinite(apart)])
-    known = xp.concatenate(found) if found else xp.empty(0)
-    return float(xp.median(known)) / MEDIAN if known.size else 0.0
+            found.append(differences(*ends, slice(None, None, step)))
+    return noise_of(found)
+
+
+def differences(one: Array, other: Array, picked: Any) -> Array:
+    """Return the finite absolute differences of two images, of some pixels in raster order."""
+    xp = library(one)
+    with np.errstate(invalid="ignore"):
+        near, far = (end.ravel()[picked].astype(np.float64) for end in (one, other))
+        apart = xp.abs(near - far)
+    return apart[xp.isfinite(apart)]
+
+
+def noise_of(found: Sequence[Array]) -> float:
+    """Return the noise of an image from the differences of its pixels along each axis.
+
+    It follows from their median, so that edges of objects do not matter; those of neighbors, which
+    smoothing makes alike, are not used.
+    """
+    if not sum(each.size for each in found):
+        return 0.0
+    xp = library(found[0])
+    return float(xp.median(xp.concatenate(found))) / MEDIAN
 
 
 # ---- Binarizing an image, or finding its threshold by one of seven methods

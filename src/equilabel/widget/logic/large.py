@@ -22,12 +22,18 @@ from . import sources
 from .choices import Choices
 from .outcomes import NO_OBJECTS, Outcome, describe_segmentation
 
-HYSTERESIS, HOLES, COMPONENTS = (
+HYSTERESIS, HOLES, MASK, COMPONENTS, OBJECTS = (
     tuple(f"{of}: {stage}" for stage in ("label", "merge", "write"))
-    for of in ("hysteresis", "holes", "components")
+    for of in ("hysteresis", "holes", "mask", "components", "objects")
+)
+BRIGHT, DIM = (
+    tuple(f"{kind}: {stage}" for stage in (*COMPONENTS, "choose", "split: write", *OBJECTS))
+    for kind in ("bright", "dim")
 )
 STAGES = (
-    *("reduce", "store", "histogram", "threshold", *HYSTERESIS, "mask: write", *HOLES),
+    *("reduce", "store", "threshold", "noise", "gray: write", "histogram", *BRIGHT),
+    *(*(f"dim: {stage}" for stage in MASK), *DIM, "overlap", "levels: write"),
+    *(*HYSTERESIS, "mask: write", *HOLES),
     *(*COMPONENTS, "choose", "split: write"),
     *("label", "merge", "write", "table", "shrink"),
 )
@@ -61,8 +67,6 @@ def explain_refusal(source: sources.Source, choices: Choices, size: str) -> str:
     taken = signature(equilabel.segment_chunked).parameters
     refused = [WHOLE[name] for name in choices.arguments(source) if name not in taken]
     measured = choices.properties or ()
-    if choices.threshold == "per_object":
-        refused.append(("Threshold: One for each object", "choose Li"))
     whole = ", ".join(each for each in measured if not equilabel.PROPERTIES[each].mergeable)
     refused += [(f"Statistics: {whole}", f"untick {whole}")] if whole else []
     if not refused:
