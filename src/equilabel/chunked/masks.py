@@ -38,7 +38,7 @@ from .sources import Gray, Stored, expand
 from .tasks import Setup, number_blocks, write_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -162,9 +162,12 @@ def find_shifts(
     if offset is not None:
         return [(image, offset) for image in images]
     of_image = blocks.number // (blocks.counts[0] if stacked else 1)
+    reach = [LAG * (axis >= stacked) for axis in range(len(blocks.shape))]
+    wide = ((part, *expand(part, reach, blocks.shape)) for part in blocks.parts())
+    tasks = ((part, source.loader(around), inner, blocks) for part, around, inner in wide)
     samples: dict[int, list[HostArray]] = {}
     noise = {}
-    for first, found in run.each("noise", sample_block, _wider(blocks, source), blocks.number):
+    for first, found in run.each("noise", sample_block, tasks, blocks.number):
         for image, some in enumerate(found, first):
             samples.setdefault(image, []).append(some)
             if len(samples[image]) == of_image:
@@ -172,54 +175,32 @@ def find_shifts(
     return [(image, -CONTRAST * noise[image]) for image in images]
 
 
-def _wider(blocks: Blocks, source: GraySource) -> Iterator[tuple[Any, ...]]:
-    """Yield arguments for `sample_block`."""
-    for part in blocks.parts():
-        wide = [
-            slice(one.start, min(one.stop + LAG * (axis >= blocks.stacked), length))
-            for axis, (one, length) in enumerate(zip(part, blocks.shape, strict=True))
-        ]
-        yield part, source.loader(tuple(wide)), blocks.shape, blocks.stacked
-
-
 def sample_block(
-    part: Slices, load: Callable[[], Gray], shape: tuple[int, ...], stacked: bool
+    part: Slices, load: Callable[[], Gray], inner: Slices, blocks: Blocks
 ) -> tuple[int, list[HostArray]]:
     """Return the first image of a block and, of each, the differences from which noise follows.
 
-    They are those of pixels in the block and pixels `LAG` behind them, which `load` reads, too. Of
-    an image in memory, the same are taken.
+    They are those of pixels in the block and pixels `LAG` behind them, as of an image in memory.
+    `inner` is the block in what is read.
     """
-    pixels, first = load().pixels, part[0].start * stacked
-    part, whole = part[stacked:], shape[stacked:]
-    step, found = -(-prod(whole) // SAMPLED), []
+    pixels = load().pixels[tuple(slice(one.start, None) for one in inner)]
+    first, stacked, found = part[0].start * blocks.stacked, int(blocks.stacked), []
+    part, whole = part[stacked:], blocks.shape[stacked:]
+    step = -(-prod(whole) // SAMPLED)
     for image in pixels if stacked else pixels[np.newaxis]:
         some = [np.empty(0)]
         for axis, side in enumerate(whole):
             lag = min(LAG, side - 1)
-            sides = [*whole[:axis], side - lag, *whole[axis + 1 :]]
+            sides = (*whole[:axis], side - lag, *whole[axis + 1 :])
             ends = zip(part, sides, strict=True)
-            box = [slice(one.start, min(one.stop, length)) for one, length in ends]
-            here = [slice(0, max(one.stop - one.start, 0)) for one in box]
-            behind = [*here[:axis], slice(lag, lag + here[axis].stop), *here[axis + 1 :]]
-            if lag and here[axis].stop:
-                picked = _every(step, box, sides)
+            places = [np.arange(one.start, min(one.stop, length)) for one, length in ends]
+            here = [slice(0, len(there)) for there in places]
+            behind = [*here[:axis], slice(lag, lag + len(places[axis])), *here[axis + 1 :]]
+            if lag and len(places[axis]):
+                picked = np.ravel_multi_index(np.ix_(*places), sides).reshape(-1) % step == 0
                 some.append(differences(image[tuple(behind)], image[tuple(here)], picked))
         found.append(np.concatenate(some))
     return first, found
-
-
-def _every(step: int, box: Sequence[slice], shape: Sequence[int]) -> Any:
-    """Return the flat indices in a box of the elements of an image at multiples of `step`."""
-    if step == 1:
-        return slice(None)
-    rows = np.zeros(1, np.int64)
-    for one, length in zip(box[:-1], shape[:-1], strict=True):
-        rows = (rows[:, None] * length + np.arange(one.start, one.stop)).reshape(-1)
-    rows = rows * shape[-1] + box[-1].start
-    width = box[-1].stop - box[-1].start
-    columns = (-rows % step)[:, None] + np.arange(0, width, step)
-    return (columns + width * np.arange(len(rows))[:, None])[columns < width]
 
 
 def _whole_sum(pixels: HostArray) -> int:

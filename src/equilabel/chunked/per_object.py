@@ -23,7 +23,9 @@ from .masks import (
     Level,
     MaskedSource,
     compare,
+    count_block,
     find_ends,
+    has_pixels,
     keep_marked,
     problem_of_gray,
     problem_of_mask,
@@ -43,8 +45,9 @@ if TYPE_CHECKING:
 
     from .checkpoints import Saved
     from .masks import Mask, Masks
-    from .sources import Stored
+    from .sources import GrayPart, Stored
 
+    Labels = Callable[[], HostArray]  # reads those of a block
     Slices = tuple[slice, ...]
 
 WHOLE = ": all objects in one have the same threshold"
@@ -62,13 +65,16 @@ def threshold_objects_of_blocks(
     blocks, run = masks.blocks, masks.run
     lowest, highest = noted(masks.saved, "ends.json", partial(find_ends, blocks, source, run))
     if not lowest < highest:
+        nowhere = partial(compare, level=Level(math.inf, False), dark=False)
         level = lowest if lowest == highest else math.nan
         return Level(level, True), FilteredMask(source, nowhere)
     kind = source.dtype.type
     scale = Scale.between(kind(lowest), kind(highest), source.dark)
-    gray = masks.made("gray", FilteredMask(source, partial(to_gray, scale=scale)), np.uint16)
-    tasks = ((gray, part) for part in blocks.parts())
-    counts: Any = sum(run.each("histogram", count_gray, tasks, blocks.number))
+    made = masks.made("gray", FilteredMask(source, partial(to_gray, scale=scale)), np.uint16)
+    axes = len(blocks.shape)
+    gray = GraySource(made, (None,) * axes, None, (0.0,) * axes)
+    tasks = ((gray.loader(part), 0, TOP) for part in blocks.parts())
+    counts: Any = sum(some for some, _ in run.each("histogram", count_block, tasks, blocks.number))
     levels = Levels.of(np.trim_zeros(counts, "b"), 0)
     rule = make_rule(NECK, spacing, len(spacing), blocks.stacked)
     how: Any = {"connectivity": rule.connectivity, "stacked": rule.stacked, "device": device}
@@ -76,16 +82,16 @@ def threshold_objects_of_blocks(
         partial(problem_of_gray, level=Level(level, False), dark=False, **how)
         for level in (levels.li, levels.dim)
     )
-    bright = Objects.of(masks.within("bright"), rule, li, gray, gray, device)
+    bright = Objects.of(masks.within("bright"), rule, li, made, gray, device)
     within = masks.within("dim")
     chosen: Any = {
         "marked": partial(compare, level=Level(levels.li, False), dark=False),
-        "weights": (10, -round(10 * MIXED)),  # less than 0 if the share of marked pixels is small
-        "select": is_negative,
+        "weights": (-10, round(10 * MIXED)),  # more than 0 if the share of marked pixels is small
+        "select": has_pixels,
         "painted": keep_marked,
     }
     chosen |= {"connectivity": rule.connectivity, "by_blocks": True, "device": device}
-    mixed = within.made("mask", gray, np.bool_, problem=low, **chosen)
+    mixed = within.made("mask", made, np.bool_, problem=low, **chosen)
     dim = Objects.of(within, rule, partial(problem_of_mask, **how), mixed, gray, device)
     _save_levels(bright, dim, levels, gray, masks)
     mask = masks.made("levels", AboveOwn(gray, bright, dim), np.bool_)
@@ -108,7 +114,7 @@ class Objects:
         rule: Rule,
         problem: Callable[..., Problem],
         pixels: Stored,
-        gray: Stored,
+        gray: GraySource,
         device: str,
     ) -> Objects:
         """Label the components of pixels across faces, split them, and count the parts."""
@@ -119,22 +125,24 @@ class Objects:
             problem = partial(make_problem, background=0, device=device, **same)
         saved = masks.saved.room("objects")
         counted = Counted(("area", "intensity_sum"), (1.0,) * rank, masks.blocks)
-        axes = len(masks.blocks.shape)
-        both = MaskedSource(pixels, GraySource(gray, (None,) * axes, None, (0.0,) * axes))
         how: Any = {"connectivity": rule.connectivity, "by_blocks": True, "device": device}
-        labels = masks.made("objects", both, saved=saved, problem=problem, counted=counted, **how)
+        how |= {"saved": saved, "problem": problem, "counted": counted}
+        labels = masks.made("objects", MaskedSource(pixels, gray), **how)
         table: Any = counted.make_tables(saved, None, masks.run)
         columns = (np.append(0.0, table[name]) for name in counted.names)
         return cls(labels, saved, *columns)
 
 
-def _save_levels(bright: Objects, dim: Objects, levels: Levels, gray: Stored, masks: Masks) -> None:
+def _save_levels(
+    bright: Objects, dim: Objects, levels: Levels, gray: GraySource, masks: Masks
+) -> None:
     """Store the level of each object; a part that is no dim object has none, `TOP`.
 
     Pixels of dim objects are taken away from the bright objects that they were found in.
     """
     blocks = masks.blocks
-    tasks = ((dim.labels, bright.labels, gray, part) for part in blocks.parts())
+    sources = (dim.labels, bright.labels, gray)
+    tasks = (tuple(one.loader(part) for one in sources) for part in blocks.parts())
     found = [*masks.run.each("overlap", count_overlaps, tasks, blocks.number)]
     parts, owners, pixels, sums = np.concatenate(found).T
     shares = np.bincount(parts, pixels, len(dim.areas)) / np.maximum(dim.areas, 1)
@@ -158,20 +166,20 @@ def _save_levels(bright: Objects, dim: Objects, levels: Levels, gray: Stored, ma
 class AboveOwn:
     """The pixels above the level of their object, block by block."""
 
-    gray: Stored
+    gray: GraySource
     bright: Objects
     dim: Objects
 
     def loader(self, part: Slices) -> Callable[[], HostArray]:
         """Return a loader of a block."""
-        objects = ((one.saved, one.labels) for one in (self.bright, self.dim))
-        return partial(compare_with_own, self.gray, part, *objects)
+        objects = ((one.saved, one.labels.loader(part)) for one in (self.bright, self.dim))
+        return partial(compare_with_own, self.gray.loader(part), *objects)
 
 
-def compare_with_own(gray: Stored, part: Slices, *objects: tuple[Saved, Stored]) -> HostArray:
+def compare_with_own(gray: GrayPart, *objects: tuple[Saved, Labels]) -> HostArray:
     """Return the foreground of a block, from its bright and its dim objects."""
-    usual, own = (_levels_of(saved, labels.loader(part)()) for saved, labels in objects)
-    found: HostArray = gray.loader(part)() > np.where(own < TOP, own, usual)
+    usual, own = (_levels_of(saved, load()) for saved, load in objects)
+    found: HostArray = gray().pixels > np.where(own < TOP, own, usual)
     return found
 
 
@@ -185,24 +193,19 @@ def _levels_of(saved: Saved, labels: HostArray) -> HostArray:
     return found
 
 
-def count_overlaps(dim: Stored, bright: Stored, gray: Stored, part: Slices) -> NDArray[np.int64]:
+def count_overlaps(dim: Labels, bright: Labels, gray: GrayPart) -> NDArray[np.int64]:
     """Count the pixels of each pair of a dim and a bright object of a block.
 
     Returns both labels, pixels and sums of gray values, (K, 4).
     """
-    parts, owners = dim.loader(part)(), bright.loader(part)()
+    parts, owners = dim(), bright()
     both = (parts > 0) & (owners > 0)
     known, places = np.unique(owners[both], return_inverse=True)
     keys = parts[both].astype(np.int64) * max(len(known), 1) + places
     pairs, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    sums = np.bincount(which, gray.loader(part)()[both], len(pairs)).astype(np.int64)
+    sums = np.bincount(which, gray().pixels[both], len(pairs)).astype(np.int64)
     one, other = np.divmod(pairs, max(len(known), 1))
     return np.stack([one, known[other].astype(np.int64), counts, sums], axis=1)
-
-
-def count_gray(gray: Stored, part: Slices) -> NDArray[np.int64]:
-    """Count the gray values of a block."""
-    return np.bincount(gray.loader(part)().reshape(-1), minlength=TOP + 1)
 
 
 def to_gray(pixels: HostArray, first: int, *, scale: Scale) -> HostArray:
@@ -210,15 +213,3 @@ def to_gray(pixels: HostArray, first: int, *, scale: Scale) -> HostArray:
     gray = np.empty(pixels.shape, np.uint16)
     scale.convert(pixels, gray)
     return gray
-
-
-def nowhere(pixels: HostArray, first: int) -> HostArray:
-    """Return a mask without foreground."""
-    return np.zeros(pixels.shape, np.bool_)
-
-
-def is_negative(
-    pixels: NDArray[np.int64], begins: NDArray[np.int64], ends: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Return which components have a negative count of pixels, by their weights."""
-    return pixels < 0
