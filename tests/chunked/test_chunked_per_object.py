@@ -84,13 +84,13 @@ def test_noise_is_the_same_to_the_last_bit(shape, chunks, stacked, sampled, monk
     image.flat[3] = np.nan
     image[-1] = image[-1] if stacked else np.inf
     known = []
-    compare = masks.compare_locally
+    compare = binarization._compare_locally
 
     def noted(part, widths, shift, **how):
         known.append(shift)
         return compare(part, widths, shift, **how)
 
-    monkeypatch.setattr(masks, "compare_locally", noted)
+    monkeypatch.setattr(binarization, "_compare_locally", noted)
     options = {"block_size": 7, "offset": "auto", "stacked": stacked, "properties": ["label"]}
     expected = segment(image, "local", **options)
     found = segment_chunked(image, "local", chunks=chunks, scheduler="synchronous", **options)

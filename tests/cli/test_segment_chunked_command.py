@@ -192,15 +192,23 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(here, capsys):
     )
 
 
-@pytest.mark.parametrize("word", ["segment", "batch"])
-def test_a_zarr_that_fits_is_split_as_a_whole(here, word):
+@pytest.mark.parametrize(
+    ("word", "options"),
+    [
+        ("segment", {"split": "1um"}),
+        ("batch", {"split": "1um"}),
+        ("segment", {"threshold": "per_object"}),
+    ],
+)
+def test_a_zarr_that_fits_is_split_as_a_whole(here, word, options):
     scan()
-    words = [word, "scan.ome.zarr", "--channel", "DAPI", *WORDS, "--split", "1um", "--out", "out"]
+    ((name, value),) = options.items()
+    words = [word, "scan.ome.zarr", "--channel", "DAPI", *WORDS, f"--{name}", value, "--out", "out"]
     assert main([*words, "--no-overlay"]) == 0
-    expected = segment(IMAGE[0], **KNOWN, split="1um")
+    expected = segment(IMAGE[0], **KNOWN, **options)
     labels = read_image(Path("out", "scan_labels.tif")).pixels
     np.testing.assert_array_equal(labels, expected.labels)
-    assert expected.num > segment(IMAGE[0], **KNOWN).num
+    assert (labels != segment(IMAGE[0], **KNOWN).labels).any()
 
 
 def test_objects_of_a_zarr_are_split_in_chunks_and_a_note_names_those_left_whole(

@@ -18,7 +18,6 @@ from equilabel.segmentation.binarization import (
     CONTRAST,
     LAG,
     SAMPLED,
-    compare_locally,
     compare_with,
     differences,
     from_mask,
@@ -35,10 +34,11 @@ from equilabel.segmentation.thresholds import (
 
 from .outputs import new_output
 from .sources import Gray, Stored, expand
+from .tables import Counted, Selection
 from .tasks import Setup, number_blocks, write_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -76,8 +76,7 @@ def find_threshold_of_blocks(method: str, blocks: Blocks, source: GraySource, ru
             "'minimum', or the number that threshold='li' finds in a part of the image."
         )
         raise ValueError(message)
-    found = _survey(blocks, source, run)
-    lowest, highest = _ends_of(found)
+    found, lowest, highest = survey(blocks, source, run)
     if not lowest < highest:
         return Level(lowest, True) if lowest == highest else Level(math.nan, False)
     if method == "mean":
@@ -94,19 +93,17 @@ def find_threshold_of_blocks(method: str, blocks: Blocks, source: GraySource, ru
         return Level(level_of_integers(counts, int(axis[0]), int(axis[1]), method), False)
 
 
-def find_ends(blocks: Blocks, source: GraySource, run: Run) -> tuple[Any, Any]:
-    """Return the smallest and the largest finite pixel of an image: infinities if none is."""
-    return _ends_of(_survey(blocks, source, run))
+def survey(
+    blocks: Blocks, source: GraySource, run: Run
+) -> tuple[list[tuple[Any, Any, Any, int]], Any, Any]:
+    """Return what `survey_block` finds of each block, and the ends of finite pixels of all.
 
-
-def _survey(blocks: Blocks, source: GraySource, run: Run) -> list[tuple[Any, Any, Any, int]]:
-    """Return what `survey_block` finds of each block; their order decides sums of floats."""
+    Ends are infinity and minus infinity if no pixel is finite.
+    """
     tasks = enumerate(map(source.loader, blocks.parts()))
-    return [one for _, (one,) in sorted(run.each("threshold", survey_block, tasks, blocks.number))]
-
-
-def _ends_of(found: list[tuple[Any, Any, Any, int]]) -> tuple[Any, Any]:
-    return min(one[0] for one in found), max(one[1] for one in found)
+    surveyed = sorted(run.each("threshold", survey_block, tasks, blocks.number))  # sums of floats
+    found = [one for _, (one,) in surveyed]
+    return found, min(one[0] for one in found), max(one[1] for one in found)
 
 
 def survey_block(
@@ -153,7 +150,7 @@ def find_constant_images(blocks: Blocks, source: GraySource, run: Run) -> frozen
 def find_shifts(
     blocks: Blocks, source: GraySource, run: Run, offset: float | None
 ) -> list[tuple[int, float]]:
-    """List the images of a stack that are not constant, and their offsets for `compare_with_mean`.
+    """List the images of a stack that are not constant, and their offsets for `compare_with_means`.
 
     Without an `offset`, it follows from the noise of each image.
     """
@@ -235,30 +232,6 @@ def compare(pixels: HostArray, first: int = 0, *, level: Level, dark: bool) -> H
     """Return the foreground by comparing pixels with a threshold."""
     value, constant = level
     mask: HostArray = compare_with(pixels, value, dark=dark, strict=constant).mask()
-    return mask
-
-
-def compare_with_mean(
-    pixels: HostArray,
-    first: int,
-    *,
-    widths: tuple[float, ...],
-    shifts: Mapping[int, float],
-    dark: bool,
-    stacked: bool,
-) -> HostArray:
-    """Return the foreground by comparing pixels with the Gaussian mean around them.
-
-    `widths` are those of the Gaussian, in pixels, 0 along the axis of a stack; of each image of the
-    stack in `shifts` so much is subtracted from the mean. Others have no foreground: their pixels
-    are equal.
-    """
-    mask = np.zeros(pixels.shape, np.bool_)
-    for place in range(len(pixels)) if stacked else (...,):
-        image = first + place if isinstance(place, int) else 0
-        if image in shifts:
-            shift = shifts[image]
-            mask[place] = compare_locally(pixels[place], widths[stacked:], shift, dark=dark)
     return mask
 
 
@@ -349,20 +322,6 @@ def has_pixels(
     return pixels > 0
 
 
-def is_inside(
-    pixels: NDArray[np.int64],
-    begins: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    *,
-    shape: tuple[int, ...],
-    stacked: bool,
-) -> NDArray[np.bool_]:
-    """Return which components do not reach the border of an image."""
-    inside = (begins > 0) & (ends < np.array(shape))
-    kept: NDArray[np.bool_] = np.all(inside[:, int(stacked) :], axis=1)
-    return kept
-
-
 @dataclass(frozen=True)
 class Masks:
     """Makes masks that later stages read."""
@@ -394,8 +353,19 @@ class Masks:
     def filled(self, mask: Mask) -> Stored:
         """Fill holes: background not connected through faces to the border."""
         problem = partial(problem_of_mask, inverted=True, **self._how)
-        select = partial(is_inside, shape=self.blocks.shape, stacked=self.blocks.stacked)
-        return self.made("holes", mask, np.bool_, select=select, problem=problem, painted=fill)
+        inside = Selection(self.blocks.shape, self.blocks.stacked, 0, None, exclude_border=True)
+        return self.made(
+            "holes", mask, np.bool_, select=inside.select, problem=problem, painted=fill
+        )
+
+    def counted(
+        self, name: str, source: Readable, names: tuple[str, ...], **how: Any
+    ) -> tuple[Stored, Saved, Counted]:
+        """Store labels across faces, by blocks, and count these properties of their pixels."""
+        rank = len(self.blocks.shape) - self.blocks.stacked
+        counted, saved = Counted(names, (1.0,) * rank, self.blocks), self.saved.room(name)
+        how |= {"by_blocks": True, "depth": max(counted.halo, 1), "counted": counted}
+        return self.made(name, source, saved=saved, **how), saved, counted
 
     def made(
         self, name: str, source: Readable, dtype: Any = None, saved: Saved | None = None, **how: Any

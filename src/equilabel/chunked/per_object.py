@@ -24,15 +24,15 @@ from .masks import (
     MaskedSource,
     compare,
     count_block,
-    find_ends,
     has_pixels,
     keep_marked,
     problem_of_gray,
     problem_of_mask,
+    survey,
 )
 from .sources import GraySource
 from .splitting import split_components
-from .tables import ROWS, Counted
+from .tables import ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,7 +63,7 @@ def threshold_objects_of_blocks(
     names them.
     """
     blocks, run = masks.blocks, masks.run
-    lowest, highest = noted(masks.saved, "ends.json", partial(find_ends, blocks, source, run))
+    lowest, highest = noted(masks.saved, "ends.json", lambda: survey(blocks, source, run)[1:])
     if not lowest < highest:
         nowhere = partial(compare, level=Level(math.inf, False), dark=False)
         level = lowest if lowest == highest else math.nan
@@ -118,19 +118,15 @@ class Objects:
         device: str,
     ) -> Objects:
         """Label the components of pixels across faces, split them, and count the parts."""
-        rank = len(rule.distances)
-        if rank > 1:
+        how: Any = {"connectivity": rule.connectivity, "device": device}
+        if len(rule.distances) > 1:
             pixels = split_components(rule, masks, problem, pixels, device, WHOLE)
-            same: Any = {"connectivity": rule.connectivity, "stacked": rule.stacked}
-            problem = partial(make_problem, background=0, device=device, **same)
-        saved = masks.saved.room("objects")
-        counted = Counted(("area", "intensity_sum"), (1.0,) * rank, masks.blocks)
-        how: Any = {"connectivity": rule.connectivity, "by_blocks": True, "device": device}
-        how |= {"saved": saved, "problem": problem, "counted": counted}
-        labels = masks.made("objects", MaskedSource(pixels, gray), **how)
+            problem = partial(make_problem, background=0, stacked=rule.stacked, **how)
+        both, names = MaskedSource(pixels, gray), ("area", "intensity_sum")
+        how |= {"problem": problem}
+        labels, saved, counted = masks.counted("objects", both, names, **how)
         table: Any = counted.make_tables(saved, None, masks.run)
-        columns = (np.append(0.0, table[name]) for name in counted.names)
-        return cls(labels, saved, *columns)
+        return cls(labels, saved, *(np.append(0.0, table[name]) for name in names))
 
 
 def _save_levels(

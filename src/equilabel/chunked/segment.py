@@ -13,7 +13,7 @@ import numpy as np
 from equilabel.arguments import check_flags
 from equilabel.labeling.problem import make_problem
 from equilabel.measuring import check_spacing
-from equilabel.segmentation.binarization import check_offset, widths_of_block
+from equilabel.segmentation.binarization import check_offset, compare_with_means, widths_of_block
 from equilabel.segmentation.checks import (
     check_block,
     check_sizes,
@@ -48,7 +48,6 @@ from .masks import (
     Masks,
     close_or_open,
     compare,
-    compare_with_mean,
     find_shifts,
     find_threshold_of_blocks,
     problem_of_gray,
@@ -201,7 +200,7 @@ class Segmenting:
         how = self.cleaning
         find = partial(find_shifts, self.blocks, gray, masks.run, how.offset)
         local = partial(
-            compare_with_mean,
+            compare_with_means,
             widths=tuple(widths_of_block(how.block)),
             shifts=dict(noted(masks.saved, "offsets.json", find)),
             dark=gray.dark,

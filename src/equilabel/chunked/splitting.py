@@ -25,7 +25,7 @@ from equilabel.segmentation.splitting import (
 )
 
 from .sources import expand
-from .tables import ROWS, Counted, counted_blocks, merged_counts
+from .tables import ROWS, counted_blocks, merged_counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .checkpoints import Saved
     from .masks import Masks
     from .sources import Readable, Stored
+    from .tables import Counted
 
     Slices = tuple[slice, ...]
 
@@ -60,11 +61,9 @@ def split_components(
 
     A warning names these, and says what `follows`.
     """
-    rank, saved = len(rule.distances), masks.saved.room("components")
-    counted = Counted(shape_properties(rank), (1.0,) * rank, masks.blocks)
-    how: Any = {"device": device, "connectivity": rule.connectivity, "by_blocks": True}
-    how |= {"depth": max(counted.halo, 1), "counted": counted}
-    components = masks.made("components", source, saved=saved, problem=problem, **how)
+    names = shape_properties(len(rule.distances))
+    how: Any = {"problem": problem, "connectivity": rule.connectivity, "device": device}
+    components, saved, counted = masks.counted("components", source, names, **how)
     parts = Parts(rule, counted, saved, components)
     blocks_of = counted_blocks(saved, masks.blocks)
     tasks = ((parts, one, some) for one, some in sorted(blocks_of.items()))

@@ -27,7 +27,7 @@ from .per_object import threshold_objects
 from .thresholds import find_threshold
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -166,17 +166,14 @@ def check_offset(offset: Any) -> float | None:
 def _local(
     pixels: HostArray, block: Sequence[float], shift: float | None, *, dark: bool, stacked: bool
 ) -> Array:
-    """Compare each pixel with the mean of its block; no foreground if all pixels are equal."""
-    widths = widths_of_block(block)[stacked:]
-    mask = library(pixels).zeros(pixels.shape, dtype=np.bool_)
-    for number in range(len(pixels)) if stacked else (...,):
-        part = pixels[number]
-        if part.size == 0:
-            continue
-        lowest, highest, _ = extremes(part)
+    """Compare each pixel with the mean of its block; without a shift, it follows from the noise."""
+    shifts = {}
+    for number, image in enumerate(pixels if stacked else pixels[np.newaxis]):
+        lowest, highest, _ = extremes(image) if image.size else (0, 0, True)
         if lowest < highest:
-            mask[number] = compare_locally(part, widths, shift, dark=dark)
-    return mask
+            shifts[number] = -CONTRAST * _noise(image) if shift is None else shift
+    how: Any = {"widths": widths_of_block(block), "dark": dark, "stacked": stacked}
+    return compare_with_means(pixels, shifts=shifts, **how)
 
 
 def widths_of_block(block: Sequence[float]) -> list[float]:
@@ -184,19 +181,35 @@ def widths_of_block(block: Sequence[float]) -> list[float]:
     return [(side - 1) / 6 for side in block]
 
 
-def compare_locally(
-    part: Array, widths: Sequence[float], shift: float | None, *, dark: bool
+def compare_with_means(
+    pixels: Array,
+    first: int = 0,
+    *,
+    widths: Sequence[float],
+    shifts: Mapping[int, float],
+    dark: bool,
+    stacked: bool,
 ) -> Array:
-    """Compare each pixel of an image with the Gaussian mean around it, less `shift` (dark: plus).
+    """Return the foreground by comparing pixels with the Gaussian mean around them.
 
-    `widths` are the standard deviations of the Gaussian along each axis, in pixels. Without a shift
-    pixels must differ by three times the noise.
+    `widths` are those of the Gaussian, in pixels, 0 along the axis of a stack, whose first image
+    here is `first`. Of each image in `shifts`, so much is subtracted from the mean (dark: added);
+    others have no foreground: their pixels are equal.
     """
+    mask = library(pixels).zeros(pixels.shape, np.bool_)
+    for place in range(len(pixels)) if stacked else (...,):
+        image = first + place if isinstance(place, int) else 0
+        if image in shifts:
+            shift = -shifts[image] if dark else shifts[image]
+            mask[place] = _compare_locally(pixels[place], widths[stacked:], shift, dark=dark)
+    return mask
+
+
+def _compare_locally(part: Array, widths: Sequence[float], shift: float, *, dark: bool) -> Array:
+    """Compare each pixel of an image with the Gaussian mean around it, less `shift`."""
     dtype = np.dtype(np.float32 if part.dtype == np.float32 else np.float64)
     values = gaussian(part, dtype, widths, mode="reflect").values
-    if shift is None:
-        shift = -CONTRAST * _noise(part)
-    np.add(values, shift if dark else -shift, out=values)
+    np.add(values, -shift, out=values)
     threads.check()
     with np.errstate(all="ignore"):
         mask = part < values if dark else part > values
