@@ -142,3 +142,14 @@ def test_other_processes_find_the_same_objects(tmp_path):
         expected = segment(image, threshold, stacked=True, **options)
         assert expected.num > 5
         np.testing.assert_array_equal(found.labels[...], expected.labels)
+
+
+@pytest.mark.gpu
+def test_objects_are_those_of_the_whole_image_where_blocks_are_on_a_gpu():
+    cupy = pytest.importorskip("cupy")
+    if not cupy.cuda.is_available():
+        pytest.skip("no CUDA device")
+    for image, chunks, options in CASES:
+        expected = segment(image, "per_object", **options)
+        found = segment_chunked(image, "per_object", chunks=chunks, device="cuda", **options)
+        np.testing.assert_array_equal(found.labels, expected.labels)

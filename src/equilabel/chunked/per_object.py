@@ -90,8 +90,8 @@ def threshold_objects_of_blocks(
         "select": has_pixels,
         "painted": keep_marked,
     }
-    chosen |= {"connectivity": rule.connectivity, "by_blocks": True, "device": device}
-    mixed = within.made("mask", made, np.bool_, problem=low, **chosen)
+    chosen |= {"connectivity": rule.connectivity, "by_blocks": True}  # masks are made on the CPU
+    mixed = within.made("mask", made, np.bool_, problem=partial(low, device="cpu"), **chosen)
     dim = Objects.of(within, rule, partial(problem_of_mask, **how), mixed, gray, device)
     _save_levels(bright, dim, levels, gray, masks)
     mask = masks.made("levels", AboveOwn(gray, bright, dim), np.bool_)

@@ -13,14 +13,12 @@ import numpy as np
 from equilabel.arguments import check_flags
 from equilabel.labeling.problem import make_problem
 from equilabel.measuring import check_spacing
-from equilabel.segmentation.binarization import check_offset, compare_with_means, widths_of_block
+from equilabel.segmentation.binarization import check_local, compare_with_means, widths_of_block
 from equilabel.segmentation.checks import (
-    check_block,
     check_sizes,
     check_threshold,
     in_pixels,
     refuse_colors,
-    reject_unused,
 )
 from equilabel.segmentation.filters import check_axes, widths_in_pixels
 from equilabel.segmentation.result import Segmentation
@@ -356,7 +354,7 @@ def segment_chunked(
     widths = widths_in_pixels(sigma, rank + first, **lengths)
     radii = radii_in_pixels(rank + first, background, closing, opening, **lengths)
     depth = depth_of(split, rank, **scale)
-    local = _block(level, block_size, offset, rank + first, **lengths)
+    local = check_local(level, block_size, offset, rank + first, **lengths)
     cleaning = Cleaning(*local, radii.closing, radii.opening, bool(fill_holes))
     source = GraySource(
         base, picked.picks, picked.channel_axis, tuple(widths), radii.background, bool(dark), first
@@ -403,13 +401,3 @@ def segment_chunked(
         device=problem.device,
         in_pixels=used_pixels | radii.in_pixels(first),
     )
-
-
-def _block(
-    threshold: Any, size: Any, offset: Offset, axes: int, **lengths: Any
-) -> tuple[tuple[float, ...], float | None]:
-    """Return the sides of the block of a local threshold, and its offset; no sides for others."""
-    if threshold == "local":
-        return tuple(check_block(size, axes, **lengths)), check_offset(offset)
-    reject_unused(threshold, block_size=(size, None), offset=(offset, 0.0))
-    return (), 0.0

@@ -23,8 +23,8 @@ from equilabel.measuring import Request
 from equilabel.measuring.properties import make_plan
 from equilabel.runs.labeled_runs import LabeledRuns
 
+from .blocks import cut_faces, number_components, pairs_across, split_sizes
 from .checkpoints import Faces, Part, checksum
-from .merging import cut_faces, number_components, pairs_across, split_sizes
 from .outputs import copy_past_caches
 
 if TYPE_CHECKING:

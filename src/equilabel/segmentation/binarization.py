@@ -84,12 +84,9 @@ def apply_threshold(
     """
     pixels = as_pixels(image, stacked=stacked)
     level = check_threshold(threshold)
-    if level == "local":
-        block = check_block(block_size, pixels.ndim, spacing=spacing, unit=unit, stacked=stacked)
-        shift = check_offset(offset)
-    else:
-        reject_unused(threshold, block_size=(block_size, None), offset=(offset, 0.0))
-    widths = widths_in_pixels(sigma, pixels.ndim, spacing=spacing, unit=unit, stacked=stacked)
+    scale: Any = {"spacing": spacing, "unit": unit, "stacked": stacked}
+    block, shift = check_local(level, block_size, offset, pixels.ndim, **scale)
+    widths = widths_in_pixels(sigma, pixels.ndim, **scale)
     warn_of_wide_blur(sigma, widths, pixels.shape)
     pixels, span = smoothed(pixels, widths)
     pixels = comparable(pixels)
@@ -156,11 +153,19 @@ def _hysteresis(pixels: HostArray, low: float, high: float, *, dark: bool, stack
     return kept[labels]
 
 
-def check_offset(offset: Any) -> float | None:
-    """Return the offset of a local threshold, None for one that follows from the noise."""
-    if isinstance(offset, str) and offset == "auto":
-        return None
-    return check_number("offset", offset)
+def check_local(
+    threshold: Any, block_size: Any, offset: Any, axes: int, **scale: Any
+) -> tuple[tuple[float, ...], float | None]:
+    """Return the sides of the block of a local threshold, and its offset; no sides for others.
+
+    The offset is None if it follows from the noise.
+    """
+    if threshold == "local":
+        auto = isinstance(offset, str) and offset == "auto"
+        shift = None if auto else check_number("offset", offset)
+        return tuple(check_block(block_size, axes, **scale)), shift
+    reject_unused(threshold, block_size=(block_size, None), offset=(offset, 0.0))
+    return (), 0.0
 
 
 def _local(
