@@ -316,7 +316,7 @@ def run_label(image: str) -> dict[str, float]:
 
 def run_graph(edges: int, size: int) -> dict[str, float]:
     """Merge `size` components of blocks by edges, each of which joins nearby ones."""
-    from equilabel.chunked.merging import unite
+    from equilabel.chunked.blocks import unite
 
     unite(np.arange(2), [np.array([[0, 1]])])  # compiles or loads
     firsts = np.arange(size)
@@ -355,8 +355,8 @@ def run_merge(blocks: int, each: int, share: float) -> dict[str, float]:
 
     Half of those that touch a face belong to one of the next block.
     """
+    from equilabel.chunked.blocks import number_components
     from equilabel.chunked.checkpoints import Part
-    from equilabel.chunked.merging import number_components
 
     none, listed = np.empty(0, np.int64), int(each * share)
     sizes = np.empty((0, 0), np.int64)

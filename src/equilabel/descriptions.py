@@ -20,6 +20,8 @@ STAGES = {
     "relate": "relating objects",
     "histogram": "finding the threshold",
     "threshold": "finding the threshold",
+    "noise": "measuring the noise",
+    "overlap": "comparing dim and bright objects",
     "choose": "finding objects that touch",
     "merge": "joining objects of neighboring blocks",
     "write": "writing labels",

@@ -50,7 +50,8 @@ def of_elements(given: Mapping[str, Any], bytes_each: int) -> tuple[int, int]:
     """
     asked = {name for name in FILTERS if given.get(name) not in NOTHING}
     filtered = SMOOTHED * bool(asked or given.get("threshold") == "local")
-    filtered += SPLIT * (given.get("split") not in NOTHING)
+    split = given.get("split") not in NOTHING or given.get("threshold") == "per_object"
+    filtered += SPLIT * split
     return _base(asked), BLOCK + filtered + 2 * bytes_each
 
 

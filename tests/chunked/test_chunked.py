@@ -15,9 +15,8 @@ import zarr
 import equilabel
 from equilabel import label, label_chunked
 from equilabel.chunked import results, tasks
-from equilabel.chunked.blocks import Blocks
+from equilabel.chunked.blocks import Blocks, cut_faces
 from equilabel.chunked.engine import Engine
-from equilabel.chunked.merging import cut_faces
 from equilabel.chunked.tasks import ChangedInputError
 from equilabel.devices import workers as workers_of_gpus
 from equilabel.labeling import solve

@@ -33,7 +33,8 @@ def random_case(seed):
     if stacked and kind != "?" and rng.random() < 0.5:
         image[1] = image[0].flat[0]  # an image whose pixels are all equal
     low, high = np.quantile(image * 1, [0.5, 0.8]).tolist()
-    threshold = ["otsu", "local", (low, high), (low, high), low][rng.integers(5)]
+    ways = ["otsu", "local", "local", (low, high), (low, high), low, "per_object", "per_object"]
+    threshold = ways[rng.integers(len(ways))]
     arguments = {
         "threshold": threshold,
         "sigma": float(rng.choice([0, 0, 0.7])),
@@ -50,7 +51,8 @@ def random_case(seed):
         "stacked": stacked,
     }
     if threshold == "local":
-        arguments |= {"block_size": int(rng.choice([3, 7])), "offset": [0.02, -0.02][seed % 2]}
+        offset = [0.02, -0.02, "auto"][seed % 3]
+        arguments |= {"block_size": int(rng.choice([3, 7])), "offset": offset}
     return image, arguments, [int(rng.integers(2, side + 1)) for side in shape]
 
 

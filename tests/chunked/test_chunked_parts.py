@@ -9,6 +9,7 @@ import zarr
 
 from equilabel import label, label_chunked, segment, segment_chunked
 from equilabel.chunked import results, tables
+from equilabel.chunked.blocks import number_components
 from equilabel.chunked.checkpoints import (
     DamagedFileError,
     Numbers,
@@ -17,7 +18,6 @@ from equilabel.chunked.checkpoints import (
     pack,
     unpack,
 )
-from equilabel.chunked.merging import number_components
 from equilabel.storage import table as table_files
 
 RNG = np.random.default_rng(31)

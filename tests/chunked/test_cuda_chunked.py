@@ -16,7 +16,7 @@ from equilabel import (
     segment_chunked,
 )
 from equilabel.chunked import outputs, sources
-from equilabel.chunked.merging import unite
+from equilabel.chunked.blocks import unite
 from equilabel.devices import fetch, fetch_block, fetch_renumbered, own_gpu, send_block, set_worker
 from equilabel.devices.cuda import blocks as block_labels
 from equilabel.devices.cuda import staging

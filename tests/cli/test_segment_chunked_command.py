@@ -79,6 +79,24 @@ def test_stages_to_the_foreground_are_those_of_the_whole_image(here, capsys):
     np.testing.assert_array_equal(zarr.open_array("labels.zarr/0")[...], expected.labels)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"threshold": "per_object", "split": 0.5},
+        {"threshold": "local", "block_size": 15, "offset": "auto"},
+    ],
+)
+def test_thresholds_that_differ_in_an_image_are_those_of_the_whole_image(here, options):
+    scan()
+    words = ["segment", "scan.ome.zarr", "--channel", "GFP", "--sigma", "1", "--chunks", "12,32,32"]
+    for name, value in options.items():
+        words += [f"--{name.replace('_', '-')}", f"{value}"]
+    assert main([*words, "--out", "labels.zarr"]) == 0
+    expected = segment(IMAGE[1], sigma=1, spacing=(1.0, 0.5, 0.5), unit="µm", **options)
+    assert expected.num > 1
+    np.testing.assert_array_equal(zarr.open_array("labels.zarr/0")[...], expected.labels)
+
+
 def test_a_tiff_larger_than_the_limit_is_read_in_chunks(here, capsys):
     options = {"axes": "ZCYX", "unit": "um", "spacing": 1}
     image = np.ascontiguousarray(np.moveaxis(IMAGE, 0, 1))
@@ -174,15 +192,23 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(here, capsys):
     )
 
 
-@pytest.mark.parametrize("word", ["segment", "batch"])
-def test_a_zarr_that_fits_is_split_as_a_whole(here, word):
+@pytest.mark.parametrize(
+    ("word", "options"),
+    [
+        ("segment", {"split": "1um"}),
+        ("batch", {"split": "1um"}),
+        ("segment", {"threshold": "per_object"}),
+    ],
+)
+def test_a_zarr_that_fits_is_split_as_a_whole(here, word, options):
     scan()
-    words = [word, "scan.ome.zarr", "--channel", "DAPI", *WORDS, "--split", "1um", "--out", "out"]
+    ((name, value),) = options.items()
+    words = [word, "scan.ome.zarr", "--channel", "DAPI", *WORDS, f"--{name}", value, "--out", "out"]
     assert main([*words, "--no-overlay"]) == 0
-    expected = segment(IMAGE[0], **KNOWN, split="1um")
+    expected = segment(IMAGE[0], **KNOWN, **options)
     labels = read_image(Path("out", "scan_labels.tif")).pixels
     np.testing.assert_array_equal(labels, expected.labels)
-    assert expected.num > segment(IMAGE[0], **KNOWN).num
+    assert (labels != segment(IMAGE[0], **KNOWN).labels).any()
 
 
 def test_objects_of_a_zarr_are_split_in_chunks_and_a_note_names_those_left_whole(

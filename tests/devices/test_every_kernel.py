@@ -24,8 +24,8 @@ from equilabel import (
     regionprops_table,
     segment,
 )
+from equilabel.chunked.blocks import touching, unite
 from equilabel.chunked.checkpoints import checksum
-from equilabel.chunked.merging import touching, unite
 from equilabel.devices import passes
 from equilabel.labeling.graphs import label_bonds_by_runs
 from equilabel.papers import load_passes, load_recipe

@@ -1,4 +1,4 @@
-"""Blocks of an image, and their neighbors."""
+"""Blocks of an image, labels at their faces, and components that are merged across them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel.devices import fetch_block, is_on_cuda, own_gpu, send_block
+from equilabel.runs.labeled_runs import LabeledRuns
+
+from .checkpoints import Numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import HostArray
+
+    from .checkpoints import Faces, Saved
 
 
 LARGE = 2**24  # elements of a block by default
@@ -117,3 +130,246 @@ def large_sides(
         if 2 * prod(sides) > most:
             return tuple(sides)
         sides[axis] = min(2 * sides[axis], shape[axis])
+
+
+# ---- Labels at the faces of blocks, and pairs that touch there
+
+
+def cut_faces(
+    labels: HostArray | LabeledRuns,
+    blocks: Blocks,
+    block: int,
+    depth: int,
+    count: int,
+) -> tuple[tuple[HostArray, ...], tuple[HostArray, ...]]:
+    """Copy the first and last `depth` layers of the labels of a block along each axis.
+
+    Nothing is copied at the ends where no block follows. Up to 65,535 labels (`count`) are copied
+    as 16 bits.
+    """
+    dtype = np.dtype(np.uint16) if count < 2**16 else labels.dtype
+    axes = len(labels.shape)
+    cuts: dict[tuple[int, int], tuple[int, int, int]] = {}
+    for axis in range(int(blocks.stacked), axes):
+        for move in (-1, 1):
+            step = [0] * axes
+            step[axis] = move
+            if blocks.neighbor(block, step) is not None:
+                side = labels.shape[axis]
+                span = (0, min(depth, side)) if move < 0 else (max(side - depth, 0), side)
+                cuts[move, axis] = (axis, *span)
+    found = dict(zip(cuts, _layers(labels, list(cuts.values()), dtype), strict=True))
+    none = np.empty(0, dtype)
+    lows, highs = (tuple(found.get((move, axis), none) for axis in range(axes)) for move in (-1, 1))
+    return lows, highs
+
+
+def _layers(
+    labels: HostArray | LabeledRuns, cuts: list[tuple[int, int, int]], dtype: np.dtype[Any]
+) -> list[HostArray]:
+    """Copy some layers of labels; each cut is an axis, a first layer and a last + 1."""
+    if isinstance(labels, LabeledRuns):
+        return [labels.layers(*cut).astype(dtype) for cut in cuts]
+    if not (cuts and is_on_cuda(labels)):
+        spans = [(slice(None),) * axis + (slice(first, last),) for axis, first, last in cuts]
+        return [labels[span].astype(dtype) for span in spans]
+    from equilabel.devices.cuda.blocks import cut_faces
+
+    shape, found, begin = labels.shape, [], 0
+    flat = fetch_block(cut_faces(labels, cuts, dtype)).copy()
+    for axis, first, last in cuts:
+        sides = (*shape[:axis], last - first, *shape[axis + 1 :])
+        found.append(flat[begin : begin + prod(sides)].reshape(sides))
+        begin += prod(sides)
+    return found
+
+
+def pairs_across(
+    block: int, blocks: Blocks, faces_of: Callable[[int], Faces], connectivity: int
+) -> list[tuple[int, NDArray[np.int64]]]:
+    """Return for each neighbor that follows a block the pairs of labels that touch, (K, 2)."""
+    found = []
+    for step in blocks.steps_forward(connectivity):
+        other = blocks.neighbor(block, step)
+        if other is None:
+            continue
+        here, there = faces_of(block), faces_of(other)
+        flat = tuple(one for one, move in enumerate(step) if move)
+        pairs = touching(
+            here.toward(step, 1).squeeze(flat),
+            there.toward([-move for move in step], 1).squeeze(flat),
+            (here.values, there.values),
+            connectivity - len(flat),
+            blocks.stacked,
+        )
+        if len(pairs):
+            found.append((other, pairs))
+    return found
+
+
+def touching(
+    mine: HostArray,
+    theirs: HostArray,
+    values: tuple[HostArray, HostArray],
+    hops: int,
+    stacked: bool,
+) -> NDArray[np.int64]:
+    """Return pairs of labels of two adjacent layers that touch, (K, 2), with repetitions.
+
+    `values` are those of the components of either layer, or empty for masks. A neighbor may be
+    `hops` steps to the side of the opposite element. If an element is connected to the opposite
+    one, so are the other neighbors around that one: these are read only if the opposite one is not
+    a neighbor.
+    """
+    axes = mine.ndim
+    if axes < 2:
+        along = 0 if stacked else hops
+        return _paired(mine.reshape(1, -1), theirs.reshape(1, -1), values, along, False)
+    if axes == 2:
+        return _paired(mine, theirs, values, hops, not stacked)
+    found = []
+    for step in product((-1, 0, 1), repeat=axes - 2):
+        away = sum(map(abs, step))
+        if away > hops or (stacked and step[0]):
+            continue
+        for place in np.ndindex(mine.shape[:-2]):
+            there = tuple(k + move for k, move in zip(place, step, strict=True))
+            if all(0 <= k < length for k, length in zip(there, mine.shape, strict=False)):
+                found.append(_paired(mine[place], theirs[there], values, hops - away, True))
+    return np.concatenate(found)
+
+
+def _paired(
+    mine: HostArray,
+    theirs: HostArray,
+    values: tuple[HostArray, HostArray],
+    hops: int,
+    across: bool,
+) -> NDArray[np.int64]:
+    """Return pairs of two layers of two axes; `across` says whether neighboring rows touch."""
+    from equilabel.runs.cpu.seams import list_pairs
+
+    dtype = np.int64 if 8 in (mine.itemsize, theirs.itemsize) else np.int32
+    layers = [
+        np.array(one, dtype, order="C") for one in (mine, theirs)
+    ]  # copies, because stored arrays are read-only
+    same = [one.astype(np.int64) for one in values]
+    ways = (hops > 0 and across, hops > 0, hops > 1)
+    room = mine.size // 4 + 16
+    while True:
+        pairs = np.empty((room, 2), np.int64)
+        count = list_pairs(*layers, *ways, *same, pairs)
+        if count <= room:
+            return pairs[:count].copy()
+        room = count
+
+
+# ---- Components of all blocks, merged by union-find
+
+MANY = 2**16  # fewer components are not worth the transfer to a GPU
+
+
+def unite(
+    firsts: NDArray[np.int64], edges: Iterable[NDArray[np.int64]], device: str = "cpu"
+) -> tuple[NDArray[np.integer], int]:
+    """Assign numbers from 1 to the components of the whole image, by their first elements.
+
+    `firsts`, (P,), are the different first elements of the components of blocks, and are
+    overwritten; `edges` are (E, 2) pairs that touch, in any order. Components are sorted on
+    `device`.
+
+    >>> unite(np.array([7, 0, 3]), [np.array([[0, 2]])])
+    (array([2, 1, 2], dtype=int32), 2)
+    """
+    from equilabel.runs.cpu import seams
+
+    dtype = np.int32 if len(firsts) <= np.iinfo(np.int32).max else np.int64
+    parents: NDArray[np.integer] = np.arange(len(firsts), dtype=dtype)
+    for some in edges:
+        seams.unite_edges(parents, some)
+    seams.lower_firsts(parents, firsts)
+    roots = np.flatnonzero(parents == np.arange(len(parents), dtype=dtype))
+    firsts[roots] = _ranks(firsts[roots], device)
+    return firsts[parents].astype(dtype), len(roots)
+
+
+def _ranks(keys: NDArray[np.int64], device: str) -> NDArray[np.int64]:
+    """Return the rank of each key from 1; the keys are overwritten."""
+    if device.startswith("cuda") and len(keys) >= MANY:
+        from equilabel.devices.cuda import blocks
+
+        with own_gpu(device):
+            found: NDArray[np.int64] = fetch_block(blocks.rank_keys(send_block(keys)))
+        return found
+    keys[np.argsort(keys)] = np.arange(1, len(keys) + 1)
+    return keys
+
+
+def split_sizes(
+    sizes: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return pixels, first and last + 1 coordinates of components from `Part.sizes`."""
+    axes = (sizes.shape[1] - 1) // 2
+    return sizes[:, 0], sizes[:, 1 : 1 + axes], sizes[:, 1 + axes :]
+
+
+def merge_sizes(
+    labels: HostArray, count: int, sizes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return pixels, first and last + 1 coordinates of each label from those of its components."""
+    rows = labels.astype(np.intp) - 1
+    some, firsts, lasts = split_sizes(sizes)
+    pixels = np.zeros(count, np.int64)
+    np.add.at(pixels, rows, some)
+    begins = np.full((count, firsts.shape[1]), np.iinfo(np.int64).max)
+    np.minimum.at(begins, rows, firsts)
+    ends = np.zeros((count, firsts.shape[1]), np.int64)
+    np.maximum.at(ends, rows, lasts)
+    return pixels, begins, ends
+
+
+def number_components(
+    saved: Saved,
+    offsets: NDArray[np.int64],
+    pairs: Iterable[tuple[int, int, NDArray[np.int64]]],
+    select: Callable[..., NDArray[np.bool_]] | None,
+    device: str = "cpu",
+    *,
+    by_blocks: bool = False,
+) -> tuple[Numbers, int]:
+    """Merge the components of all blocks; return their final labels, and how many there are.
+
+    `offsets`, (blocks + 1,), say where the merged components of each block begin. `pairs` are two
+    blocks and their (K, 2) merged components that touch, from 0, in any order. `select` returns
+    which labels are kept, from their pixels, first and last + 1 coordinates; others are 0.
+    Components are sorted on `device`, by their first elements; if `by_blocks`, by their blocks.
+    """
+    blocks = len(offsets) - 1
+    firsts = np.arange(offsets[-1])
+    sizes, others = [], np.zeros(blocks * by_blocks, np.int64)
+    for block in range(blocks):
+        part = saved.part(block)
+        if by_blocks:
+            others[block] = part.final
+        else:
+            firsts[offsets[block] : offsets[block + 1]] = part.firsts
+        if select is not None:
+            sizes.append(part.sizes)
+    edges = (both + offsets[[one, other]] for one, other, both in pairs)
+    labels, count = unite(firsts, edges, device)
+    kept = np.ones(count, np.bool_)
+    if select is not None and count:
+        kept = select(*merge_sizes(labels, count, np.concatenate(sizes)))
+    if kept.all() and not by_blocks:
+        return Numbers(labels, offsets, others), count
+    ranks = np.arange(1, np.count_nonzero(kept) + 1)
+    total = int(len(ranks) + others.sum())
+    if by_blocks:
+        roots = np.empty(count, np.int64)  # the first component of each label
+        roots[labels[::-1] - 1] = np.arange(len(labels) - 1, -1, -1)
+        block_of = np.searchsorted(offsets, roots, side="right")[kept] - 1
+        ranks += (np.cumsum(others) - others)[block_of]
+        others = np.cumsum(np.bincount(block_of, minlength=blocks) + others) - others
+    numbers = np.zeros(count + 1, np.int64 if total > np.iinfo(np.int32).max else np.int32)
+    numbers[1:][kept] = ranks
+    return Numbers(numbers[labels], offsets, others), total

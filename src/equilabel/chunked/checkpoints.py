@@ -23,7 +23,7 @@ from equilabel.storage.files import folder_for, is_folder, is_remote, locked_fil
 from equilabel.storage.remote import Lease, make_folder, read_range, remove_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -419,6 +419,20 @@ def read_object(file: Any) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def noted(saved: Saved, name: str, find: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+    """Return a list of numbers, which is found once: a resumed run reads it."""
+    file = saved.note(name)
+    known = ((file is not None and read_object(file)) or {}).get("found")
+    if isinstance(known, list):
+        return known
+    found = find()
+    if file is not None:
+        with replacing(file) as unfinished:
+            text = json.dumps({"found": found}, default=lambda number: number.item())
+            unfinished.write_text(text, "utf-8")
+    return found
 
 
 def check_manifest(known: Mapping[str, Any], manifest: Mapping[str, Any], out: str) -> None:

@@ -8,12 +8,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from equilabel.labeling import problem_of
-from equilabel.segmentation.binarization import compare_locally, compare_with, from_mask
+from equilabel.segmentation.binarization import (
+    CONTRAST,
+    LAG,
+    SAMPLED,
+    compare_with,
+    differences,
+    from_mask,
+    noise_of,
+)
 from equilabel.segmentation.filters import extremes
 from equilabel.segmentation.morphology import close_mask, open_mask
 from equilabel.segmentation.thresholds import (
@@ -25,6 +34,7 @@ from equilabel.segmentation.thresholds import (
 
 from .outputs import new_output
 from .sources import Gray, Stored, expand
+from .tables import Counted, Selection
 from .tasks import Setup, number_blocks, write_blocks
 
 if TYPE_CHECKING:
@@ -66,15 +76,9 @@ def find_threshold_of_blocks(method: str, blocks: Blocks, source: GraySource, ru
             "'minimum', or the number that threshold='li' finds in a part of the image."
         )
         raise ValueError(message)
-    tasks = enumerate(map(source.loader, blocks.parts()))
-    surveyed = sorted(run.each("threshold", survey_block, tasks, blocks.number))  # sums of floats
-    found = [one for _, (one,) in surveyed]
-    ends = [one[:2] for one in found if one[3]]
-    if not ends:
-        return Level(math.nan, False)
-    lowest, highest = min(one[0] for one in ends), max(one[1] for one in ends)
-    if lowest == highest:
-        return Level(lowest, True)
+    found, lowest, highest = survey(blocks, source, run)
+    if not lowest < highest:
+        return Level(lowest, True) if lowest == highest else Level(math.nan, False)
     if method == "mean":
         total, number = (sum(one[place] for one in found) for place in (2, 3))
         return Level(total / number, False)
@@ -87,6 +91,19 @@ def find_threshold_of_blocks(method: str, blocks: Blocks, source: GraySource, ru
         if kind == "f":
             return Level(CRITERIA[method](counts, axis), False)
         return Level(level_of_integers(counts, int(axis[0]), int(axis[1]), method), False)
+
+
+def survey(
+    blocks: Blocks, source: GraySource, run: Run
+) -> tuple[list[tuple[Any, Any, Any, int]], Any, Any]:
+    """Return what `survey_block` finds of each block, and the ends of finite pixels of all.
+
+    Ends are infinity and minus infinity if no pixel is finite.
+    """
+    tasks = enumerate(map(source.loader, blocks.parts()))
+    surveyed = sorted(run.each("threshold", survey_block, tasks, blocks.number))  # sums of floats
+    found = [one for _, (one,) in surveyed]
+    return found, min(one[0] for one in found), max(one[1] for one in found)
 
 
 def survey_block(
@@ -130,6 +147,59 @@ def find_constant_images(blocks: Blocks, source: GraySource, run: Run) -> frozen
     return frozenset(image for image in range(count) if not lows[image] < highs[image])
 
 
+def find_shifts(
+    blocks: Blocks, source: GraySource, run: Run, offset: float | None
+) -> list[tuple[int, float]]:
+    """List the images of a stack that are not constant, and their offsets for `compare_with_means`.
+
+    Without an `offset`, it follows from the noise of each image.
+    """
+    constant, stacked = find_constant_images(blocks, source, run), blocks.stacked
+    images = [one for one in range(blocks.shape[0] if stacked else 1) if one not in constant]
+    if offset is not None:
+        return [(image, offset) for image in images]
+    of_image = blocks.number // (blocks.counts[0] if stacked else 1)
+    reach = [LAG * (axis >= stacked) for axis in range(len(blocks.shape))]
+    wide = ((part, *expand(part, reach, blocks.shape)) for part in blocks.parts())
+    tasks = ((part, source.loader(around), inner, blocks) for part, around, inner in wide)
+    samples: dict[int, list[HostArray]] = {}
+    noise = {}
+    for first, found in run.each("noise", sample_block, tasks, blocks.number):
+        for image, some in enumerate(found, first):
+            samples.setdefault(image, []).append(some)
+            if len(samples[image]) == of_image:
+                noise[image] = noise_of(samples.pop(image))
+    return [(image, -CONTRAST * noise[image]) for image in images]
+
+
+def sample_block(
+    part: Slices, load: Callable[[], Gray], inner: Slices, blocks: Blocks
+) -> tuple[int, list[HostArray]]:
+    """Return the first image of a block and, of each, the differences from which noise follows.
+
+    They are those of pixels in the block and pixels `LAG` behind them, as of an image in memory.
+    `inner` is the block in what is read.
+    """
+    pixels = load().pixels[tuple(slice(one.start, None) for one in inner)]
+    first, stacked, found = part[0].start * blocks.stacked, int(blocks.stacked), []
+    part, whole = part[stacked:], blocks.shape[stacked:]
+    step = -(-prod(whole) // SAMPLED)
+    for image in pixels if stacked else pixels[np.newaxis]:
+        some = [np.empty(0)]
+        for axis, side in enumerate(whole):
+            lag = min(LAG, side - 1)
+            sides = (*whole[:axis], side - lag, *whole[axis + 1 :])
+            ends = zip(part, sides, strict=True)
+            places = [np.arange(one.start, min(one.stop, length)) for one, length in ends]
+            here = [slice(0, len(there)) for there in places]
+            behind = [*here[:axis], slice(lag, lag + len(places[axis])), *here[axis + 1 :]]
+            if lag and len(places[axis]):
+                picked = np.ravel_multi_index(np.ix_(*places), sides).reshape(-1) % step == 0
+                some.append(differences(image[tuple(behind)], image[tuple(here)], picked))
+        found.append(np.concatenate(some))
+    return first, found
+
+
 def _whole_sum(pixels: HostArray) -> int:
     """Return the exact sum of integers."""
     if pixels.dtype.itemsize < 8:
@@ -162,30 +232,6 @@ def compare(pixels: HostArray, first: int = 0, *, level: Level, dark: bool) -> H
     """Return the foreground by comparing pixels with a threshold."""
     value, constant = level
     mask: HostArray = compare_with(pixels, value, dark=dark, strict=constant).mask()
-    return mask
-
-
-def compare_with_mean(
-    pixels: HostArray,
-    first: int,
-    *,
-    widths: tuple[float, ...],
-    shift: float,
-    dark: bool,
-    stacked: bool,
-    constant: frozenset[int],
-) -> HostArray:
-    """Return the foreground by comparing pixels with the Gaussian mean around them.
-
-    `widths` are those of the Gaussian, in pixels, 0 along the axis of a stack; `shift` is
-    subtracted from the mean. Images of the stack in `constant` have no foreground: their pixels are
-    equal.
-    """
-    mask = np.zeros(pixels.shape, np.bool_)
-    for place in range(len(pixels)) if stacked else (...,):
-        image = first + place if isinstance(place, int) else 0
-        if image not in constant:
-            mask[place] = compare_locally(pixels[place], widths[stacked:], shift, dark=dark)
     return mask
 
 
@@ -276,20 +322,6 @@ def has_pixels(
     return pixels > 0
 
 
-def is_inside(
-    pixels: NDArray[np.int64],
-    begins: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    *,
-    shape: tuple[int, ...],
-    stacked: bool,
-) -> NDArray[np.bool_]:
-    """Return which components do not reach the border of an image."""
-    inside = (begins > 0) & (ends < np.array(shape))
-    kept: NDArray[np.bool_] = np.all(inside[:, int(stacked) :], axis=1)
-    return kept
-
-
 @dataclass(frozen=True)
 class Masks:
     """Makes masks that later stages read."""
@@ -297,6 +329,10 @@ class Masks:
     blocks: Blocks
     saved: Saved  # that of the whole run
     run: Run
+
+    def within(self, name: str) -> Masks:
+        """Return what makes masks of a stage of many, beside those of others."""
+        return Masks(self.blocks, self.saved.room(name), self.run.named(name))
 
     @property
     def _how(self) -> dict[str, Any]:
@@ -317,8 +353,19 @@ class Masks:
     def filled(self, mask: Mask) -> Stored:
         """Fill holes: background not connected through faces to the border."""
         problem = partial(problem_of_mask, inverted=True, **self._how)
-        select = partial(is_inside, shape=self.blocks.shape, stacked=self.blocks.stacked)
-        return self.made("holes", mask, np.bool_, select=select, problem=problem, painted=fill)
+        inside = Selection(self.blocks.shape, self.blocks.stacked, 0, None, exclude_border=True)
+        return self.made(
+            "holes", mask, np.bool_, select=inside.select, problem=problem, painted=fill
+        )
+
+    def counted(
+        self, name: str, source: Readable, names: tuple[str, ...], **how: Any
+    ) -> tuple[Stored, Saved, Counted]:
+        """Store labels across faces, by blocks, and count these properties of their pixels."""
+        rank = len(self.blocks.shape) - self.blocks.stacked
+        counted, saved = Counted(names, (1.0,) * rank, self.blocks), self.saved.room(name)
+        how |= {"by_blocks": True, "depth": max(counted.halo, 1), "counted": counted}
+        return self.made(name, source, saved=saved, **how), saved, counted
 
     def made(
         self, name: str, source: Readable, dtype: Any = None, saved: Saved | None = None, **how: Any

@@ -132,9 +132,7 @@ def _label(job: Job, engine: Engine, report: Any) -> Whole:
     with place_of_run as folder, engine.started(report) as run:
         made = folder / "labels"
         saved = Saved(folder, together=blocks_together(source.shape, job.arguments["blocks"]))
-        setup, pixels = job.prepare(saved, run)
-        setup = _held_on_gpus(setup, engine)
-        count = number_blocks(setup, pixels, run)
+        setup, pixels, count = _numbered(job, engine, saved, run)
         output: Any = _output(made, job, count)
         if job.ome is not None:
             output = with_levels(made, job.ome, output, setup.blocks, out)
@@ -208,9 +206,7 @@ def _label_into(job: Job, engine: Engine, report: Any) -> Whole:
             some = blocks_together(shape, job.arguments["blocks"])
             saved = Saved(stack.enter_context(temporary()), together=some)
         run = stack.enter_context(engine.started(report))
-        setup, pixels = job.prepare(saved, run)
-        setup = _held_on_gpus(replace(setup, kept=kept), engine)
-        count = number_blocks(setup, pixels, run)
+        setup, pixels, count = _numbered(job, engine, saved, run, kept)
         if array is None and count > LARGEST and kept is not None:
             kept.widen()
         elif array is not None and count > np.iinfo(array.dtype).max:
@@ -223,11 +219,18 @@ def _label_into(job: Job, engine: Engine, report: Any) -> Whole:
     return Whole(labels, count, table, setup.attributes)
 
 
-def _held_on_gpus(setup: Setup, engine: Engine) -> Setup:
-    """Return a setup whose blocks stay on GPUs if it is for GPUs and its workers are threads."""
-    if not (setup.device.startswith("cuda") and engine.shares_memory):
-        return setup
-    return replace(setup, held=HeldLabels(setup.device, setup.blocks, engine.workers))
+def _numbered(
+    job: Job, engine: Engine, saved: Saved, run: Run, kept: Kept | None = None
+) -> tuple[Setup, Readable, int]:
+    """Label all blocks; return the setup, the source of their pixels, and the number of labels.
+
+    Blocks on GPUs stay there if workers are threads.
+    """
+    setup, pixels = job.prepare(saved, run)
+    setup = replace(setup, kept=kept)
+    if setup.device.startswith("cuda") and engine.shares_memory:
+        setup = replace(setup, held=HeldLabels(setup.device, setup.blocks, engine.workers))
+    return setup, pixels, number_blocks(setup, pixels, run)
 
 
 def describe(job: Job) -> dict[str, Any]:

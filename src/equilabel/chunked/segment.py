@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from functools import partial
@@ -14,24 +13,20 @@ import numpy as np
 from equilabel.arguments import check_flags
 from equilabel.labeling.problem import make_problem
 from equilabel.measuring import check_spacing
-from equilabel.segmentation.binarization import widths_of_block
+from equilabel.segmentation.binarization import check_local, compare_with_means, widths_of_block
 from equilabel.segmentation.checks import (
-    check_block,
-    check_number,
     check_sizes,
     check_threshold,
     in_pixels,
     refuse_colors,
-    reject_unused,
 )
 from equilabel.segmentation.filters import check_axes, widths_in_pixels
 from equilabel.segmentation.result import Segmentation
 from equilabel.segmentation.splitting import make_rule
 from equilabel.segmentation.stages import default_properties, depth_of, radii_in_pixels
-from equilabel.storage.files import replacing
 
 from .blocks import Blocks
-from .checkpoints import read_object
+from .checkpoints import noted
 from .checks import (
     check_chunks,
     check_depth,
@@ -51,14 +46,14 @@ from .masks import (
     Masks,
     close_or_open,
     compare,
-    compare_with_mean,
-    find_constant_images,
+    find_shifts,
     find_threshold_of_blocks,
     problem_of_gray,
     problem_of_mask,
 )
 from .ome_labels import ome_labels
 from .outputs import is_in_memory
+from .per_object import threshold_objects_of_blocks
 from .results import Job, label_whole
 from .sources import GraySource, open_source
 from .splitting import split_components
@@ -73,7 +68,7 @@ if TYPE_CHECKING:
     from equilabel.devices import Device
     from equilabel.labeling.problem import Problem
     from equilabel.quantities import Length, Lengths, Size
-    from equilabel.segmentation.binarization import Threshold
+    from equilabel.segmentation.binarization import Offset, Threshold
 
     from .checkpoints import Saved
     from .engine import Run
@@ -81,14 +76,11 @@ if TYPE_CHECKING:
     from .sources import Readable
 
 
-LEVEL = "threshold.json"
-
-
 class Cleaning(NamedTuple):
     """Parameters of the stages that compute a mask before objects are labeled."""
 
     block: tuple[float, ...]  # of a local threshold, in pixels; empty for another threshold
-    offset: float  # of a local threshold
+    offset: float | None  # of a local threshold; None: it follows from the noise
     closing: tuple[float, ...]  # radii along each axis, in pixels; empty for none
     opening: tuple[float, ...]
     fill_holes: bool
@@ -179,7 +171,10 @@ class Segmenting:
         level: Any = self.threshold
         dark, cleaning = gray.dark, self.cleaning
         if level == "local":
-            mask, level = self._local(gray, masks.run), None
+            mask, level = self._local(gray, masks), None
+        elif level == "per_object" and gray.dtype.kind != "b":
+            apart, device = self.counted.spacing, self.how["device"]
+            level, mask = threshold_objects_of_blocks(masks, gray, apart, device)
         elif isinstance(level, tuple):
             mask = masks.hysteresis(gray, *level, dark=dark)
         else:
@@ -198,36 +193,26 @@ class Segmenting:
             mask = masks.filled(mask) if cleaning.fill_holes else mask
         return level, mask
 
-    def _local(self, gray: GraySource, run: Run) -> FilteredMask:
+    def _local(self, gray: GraySource, masks: Masks) -> FilteredMask:
         """Return the foreground by a local threshold."""
         how = self.cleaning
+        find = partial(find_shifts, self.blocks, gray, masks.run, how.offset)
         local = partial(
-            compare_with_mean,
+            compare_with_means,
             widths=tuple(widths_of_block(how.block)),
-            shift=how.offset,
+            shifts=dict(noted(masks.saved, "offsets.json", find)),
             dark=gray.dark,
             stacked=gray.stacked,
-            constant=find_constant_images(self.blocks, gray, run),
         )
         reach = tuple(int(4 * width + 0.5) for width in local.keywords["widths"])
         return FilteredMask(gray, local, reach)
 
     def _level(self, gray: GraySource, masks: Masks) -> Level:
-        """Return the threshold, which is computed once: a resumed run reads it."""
+        """Return the threshold."""
         if not isinstance(self.threshold, str):
             return Level(cast("float", self.threshold), False)
-        file = masks.saved.note(LEVEL)
-        known = (file is not None and read_object(file)) or {}
-        value, constant = known.get("value"), known.get("constant")
-        if isinstance(value, (int, float)) and isinstance(constant, bool):
-            return Level(value, constant)
-        level = find_threshold_of_blocks(self.threshold, self.blocks, gray, masks.run)
-        value = level.value.item() if hasattr(level.value, "item") else level.value
-        level = Level(value, bool(level.constant))
-        if file is not None:
-            with replacing(file) as unfinished:
-                unfinished.write_text(json.dumps(level._asdict()), "utf-8")
-        return level
+        find = partial(find_threshold_of_blocks, self.threshold, self.blocks, gray, masks.run)
+        return Level(*noted(masks.saved, "threshold.json", find))
 
 
 def segment_chunked(
@@ -238,7 +223,7 @@ def segment_chunked(
     sigma: Lengths = 0.0,
     dark: bool = False,
     block_size: Lengths | None = None,
-    offset: float = 0.0,
+    offset: Offset = 0.0,
     closing: Lengths = 0.0,
     opening: Lengths = 0.0,
     fill_holes: bool = False,
@@ -277,8 +262,9 @@ def segment_chunked(
     threshold : float, str or (float, float)
         A number, or a method that needs only a histogram: "otsu", "triangle", "yen", "isodata",
         "mean", "minimum", and "li" for integers. A method reads all blocks once more, or twice if
-        more than 65,536 gray values are possible, as for floats. Or "local", or two numbers for
-        hysteresis; these first compute a mask, which is stored with the unfinished run.
+        more than 65,536 gray values are possible, as for floats. Or "local", "per_object", or two
+        numbers for hysteresis; these first compute a mask, which is stored with the unfinished run.
+        For "per_object" objects are split first, within the limits of `split`.
     background : float, str, or a sequence of them, optional
         Subtract an uneven background by the top-hat, as `segment` does.
     sigma : float, str, or a sequence of them
@@ -368,7 +354,7 @@ def segment_chunked(
     widths = widths_in_pixels(sigma, rank + first, **lengths)
     radii = radii_in_pixels(rank + first, background, closing, opening, **lengths)
     depth = depth_of(split, rank, **scale)
-    local = _block(level, block_size, offset, rank + first, **lengths)
+    local = check_local(level, block_size, offset, rank + first, **lengths)
     cleaning = Cleaning(*local, radii.closing, radii.opening, bool(fill_holes))
     source = GraySource(
         base, picked.picks, picked.channel_axis, tuple(widths), radii.background, bool(dark), first
@@ -415,19 +401,3 @@ def segment_chunked(
         device=problem.device,
         in_pixels=used_pixels | radii.in_pixels(first),
     )
-
-
-def _block(
-    threshold: Any, size: Any, offset: float, axes: int, **lengths: Any
-) -> tuple[tuple[float, ...], float]:
-    """Return the sides of the block of a local threshold, and its offset; no sides for others."""
-    if threshold == "per_object":
-        message = (
-            "threshold must be one that needs no whole objects where the image is in chunks; got "
-            "'per_object'. Pass 'li', the method that it starts from."
-        )
-        raise ValueError(message)
-    if threshold == "local":
-        return tuple(check_block(size, axes, **lengths)), check_number("offset", offset)
-    reject_unused(threshold, block_size=(size, None), offset=(offset, 0.0))
-    return (), 0.0

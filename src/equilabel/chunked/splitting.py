@@ -25,7 +25,7 @@ from equilabel.segmentation.splitting import (
 )
 
 from .sources import expand
-from .tables import ROWS, Counted, counted_blocks, merged_counts
+from .tables import ROWS, counted_blocks, merged_counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .checkpoints import Saved
     from .masks import Masks
     from .sources import Readable, Stored
+    from .tables import Counted
 
     Slices = tuple[slice, ...]
 
@@ -49,19 +50,25 @@ CHOSEN = "chosen"  # a stage: components that may be several objects, and are sm
 
 
 def split_components(
-    rule: Rule, masks: Masks, problem: Callable[..., Problem], source: Readable, device: str
+    rule: Rule,
+    masks: Masks,
+    problem: Callable[..., Problem],
+    source: Readable,
+    device: str,
+    follows: str = "",
 ) -> Stored:
-    """Store the number of the part of each pixel, 1 in components that stay whole."""
-    rank, saved = len(rule.distances), masks.saved.room("components")
-    counted = Counted(shape_properties(rank), (1.0,) * rank, masks.blocks)
-    how: Any = {"device": device, "connectivity": rule.connectivity, "by_blocks": True}
-    how |= {"depth": max(counted.halo, 1), "counted": counted}
-    components = masks.made("components", source, saved=saved, problem=problem, **how)
+    """Store the number of the part of each pixel, 1 in components that stay whole.
+
+    A warning names these, and says what `follows`.
+    """
+    names = shape_properties(len(rule.distances))
+    how: Any = {"problem": problem, "connectivity": rule.connectivity, "device": device}
+    components, saved, counted = masks.counted("components", source, names, **how)
     parts = Parts(rule, counted, saved, components)
     blocks_of = counted_blocks(saved, masks.blocks)
     tasks = ((parts, one, some) for one, some in sorted(blocks_of.items()))
     found = masks.run.each("choose", choose_components, tasks, len(blocks_of))
-    _warn_of(sorted(box for some in found for box in some), parts.most)
+    _warn_of(sorted(box for some in found for box in some), parts.most, follows)
     return masks.made("split", parts, np.uint32)
 
 
@@ -153,7 +160,7 @@ def _keep(numbers: HostArray, found: HostArray, part: Slices, region: Slices) ->
     np.copyto(numbers[here], found[there], where=found[there] > 0, casting="unsafe")
 
 
-def _warn_of(boxes: list[list[int]], most: int) -> None:
+def _warn_of(boxes: list[list[int]], most: int, follows: str) -> None:
     """Name components that are too large to split."""
     if not boxes:
         return
@@ -165,7 +172,7 @@ def _warn_of(boxes: list[list[int]], most: int) -> None:
     more = "" if len(boxes) <= NAMED else f" and {len(boxes) - NAMED:,} more"
     message = (
         f"{len(boxes):,} component{'s' * (len(boxes) > 1)} stayed whole: {named}{more}. Boxes of "
-        f"more than {most:,} pixels are not split in chunks. Pass larger chunks, or raise the "
-        "threshold."
+        f"more than {most:,} pixels are not split in chunks{follows}. Pass larger chunks, or a "
+        "higher number as threshold."
     )
     warnings.warn(message, stacklevel=2)

@@ -23,8 +23,8 @@ from equilabel.measuring import Request
 from equilabel.measuring.properties import make_plan
 from equilabel.runs.labeled_runs import LabeledRuns
 
+from .blocks import cut_faces, number_components, pairs_across, split_sizes
 from .checkpoints import Faces, Part, checksum
-from .merging import cut_faces, number_components, pairs_across, split_sizes
 from .outputs import copy_past_caches
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class Setup:
     held: HeldLabels | None = None  # keeps them on GPUs, if there is room
     marked: Callable[[HostArray], HostArray] | None = None
     """Returns which pixels are counted for selecting components, instead of all."""
+    weights: tuple[int, int] = (1, 0)  # of a marked pixel, and of any pixel, in that count
     painted: Callable[[HostArray, HostArray], HostArray] | None = None
     """Returns what is written, from the pixels and the final labels of a block."""
     attributes: Mapping[str, Any] = field(default_factory=dict)  # stored with the labels, as JSON
@@ -160,7 +161,9 @@ def _components(
     numbers = counts.pixels
     if setup.marked is not None:
         inside = labels[np.asarray(setup.marked(pixels), like=labels)]
-        numbers = fetch(np.bincount(inside, minlength=len(numbers) + 1))[1:]
+        marked, each = setup.weights
+        counted = fetch(np.bincount(inside, minlength=len(numbers) + 1))[1:]
+        numbers = marked * counted + each * numbers
     spans = (numbers[:, None], counts.begins + origin, counts.ends + origin)
     return labels, counts.first_pixels, np.concatenate(spans, axis=1)
 

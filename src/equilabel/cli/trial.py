@@ -324,11 +324,13 @@ def is_in_blocks(path: Path, options: Options) -> bool:
 def takes_whole(path: Path, options: Options) -> bool:
     """Return whether a Zarr is labeled as a whole: its options ask for that, and it fits.
 
-    So do those of splitting: in chunks, objects that are larger than a block stay whole.
+    So do those of splitting, and of a threshold for each object, for which objects are split, too:
+    in chunks, those that are larger than a block stay whole.
     """
     from equilabel.storage.images import read_header
 
-    if not (needs_whole(options) or options.segment["split"]):
+    given = options.segment
+    if not (needs_whole(options) or given["split"] or given["threshold"] == "per_object"):
         return False
     try:
         need = forecast(read_header(path), options)

@@ -27,7 +27,7 @@ from .per_object import threshold_objects
 from .thresholds import find_threshold
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -84,12 +84,9 @@ def apply_threshold(
     """
     pixels = as_pixels(image, stacked=stacked)
     level = check_threshold(threshold)
-    if level == "local":
-        block = check_block(block_size, pixels.ndim, spacing=spacing, unit=unit, stacked=stacked)
-        shift = check_offset(offset)
-    else:
-        reject_unused(threshold, block_size=(block_size, None), offset=(offset, 0.0))
-    widths = widths_in_pixels(sigma, pixels.ndim, spacing=spacing, unit=unit, stacked=stacked)
+    scale: Any = {"spacing": spacing, "unit": unit, "stacked": stacked}
+    block, shift = check_local(level, block_size, offset, pixels.ndim, **scale)
+    widths = widths_in_pixels(sigma, pixels.ndim, **scale)
     warn_of_wide_blur(sigma, widths, pixels.shape)
     pixels, span = smoothed(pixels, widths)
     pixels = comparable(pixels)
@@ -156,27 +153,32 @@ def _hysteresis(pixels: HostArray, low: float, high: float, *, dark: bool, stack
     return kept[labels]
 
 
-def check_offset(offset: Any) -> float | None:
-    """Return the offset of a local threshold, None for one that follows from the noise."""
-    if isinstance(offset, str) and offset == "auto":
-        return None
-    return check_number("offset", offset)
+def check_local(
+    threshold: Any, block_size: Any, offset: Any, axes: int, **scale: Any
+) -> tuple[tuple[float, ...], float | None]:
+    """Return the sides of the block of a local threshold, and its offset; no sides for others.
+
+    The offset is None if it follows from the noise.
+    """
+    if threshold == "local":
+        auto = isinstance(offset, str) and offset == "auto"
+        shift = None if auto else check_number("offset", offset)
+        return tuple(check_block(block_size, axes, **scale)), shift
+    reject_unused(threshold, block_size=(block_size, None), offset=(offset, 0.0))
+    return (), 0.0
 
 
 def _local(
     pixels: HostArray, block: Sequence[float], shift: float | None, *, dark: bool, stacked: bool
 ) -> Array:
-    """Compare each pixel with the mean of its block; no foreground if all pixels are equal."""
-    widths = widths_of_block(block)[stacked:]
-    mask = library(pixels).zeros(pixels.shape, dtype=np.bool_)
-    for number in range(len(pixels)) if stacked else (...,):
-        part = pixels[number]
-        if part.size == 0:
-            continue
-        lowest, highest, _ = extremes(part)
+    """Compare each pixel with the mean of its block; without a shift, it follows from the noise."""
+    shifts = {}
+    for number, image in enumerate(pixels if stacked else pixels[np.newaxis]):
+        lowest, highest, _ = extremes(image) if image.size else (0, 0, True)
         if lowest < highest:
-            mask[number] = compare_locally(part, widths, shift, dark=dark)
-    return mask
+            shifts[number] = -CONTRAST * _noise(image) if shift is None else shift
+    how: Any = {"widths": widths_of_block(block), "dark": dark, "stacked": stacked}
+    return compare_with_means(pixels, shifts=shifts, **how)
 
 
 def widths_of_block(block: Sequence[float]) -> list[float]:
@@ -184,19 +186,35 @@ def widths_of_block(block: Sequence[float]) -> list[float]:
     return [(side - 1) / 6 for side in block]
 
 
-def compare_locally(
-    part: Array, widths: Sequence[float], shift: float | None, *, dark: bool
+def compare_with_means(
+    pixels: Array,
+    first: int = 0,
+    *,
+    widths: Sequence[float],
+    shifts: Mapping[int, float],
+    dark: bool,
+    stacked: bool,
 ) -> Array:
-    """Compare each pixel of an image with the Gaussian mean around it, less `shift` (dark: plus).
+    """Return the foreground by comparing pixels with the Gaussian mean around them.
 
-    `widths` are the standard deviations of the Gaussian along each axis, in pixels. Without a shift
-    pixels must differ by three times the noise.
+    `widths` are those of the Gaussian, in pixels, 0 along the axis of a stack, whose first image
+    here is `first`. Of each image in `shifts`, so much is subtracted from the mean (dark: added);
+    others have no foreground: their pixels are equal.
     """
+    mask = library(pixels).zeros(pixels.shape, np.bool_)
+    for place in range(len(pixels)) if stacked else (...,):
+        image = first + place if isinstance(place, int) else 0
+        if image in shifts:
+            shift = -shifts[image] if dark else shifts[image]
+            mask[place] = _compare_locally(pixels[place], widths[stacked:], shift, dark=dark)
+    return mask
+
+
+def _compare_locally(part: Array, widths: Sequence[float], shift: float, *, dark: bool) -> Array:
+    """Compare each pixel of an image with the Gaussian mean around it, less `shift`."""
     dtype = np.dtype(np.float32 if part.dtype == np.float32 else np.float64)
     values = gaussian(part, dtype, widths, mode="reflect").values
-    if shift is None:
-        shift = -CONTRAST * _noise(part)
-    np.add(values, shift if dark else -shift, out=values)
+    np.add(values, -shift, out=values)
     threads.check()
     with np.errstate(all="ignore"):
         mask = part < values if dark else part > values
@@ -211,23 +229,35 @@ LAG, SAMPLED = 4, 2**21  # pixels between those that are compared; and how many 
 
 
 def _noise(part: Array) -> float:
-    """Estimate the noise of an image from the differences of pixels that are near each other.
-
-    It is their median, so that edges of objects do not matter; and those of neighbors, which
-    smoothing makes alike, are not used.
-    """
-    xp, found = library(part), []
-    step = -(-part.size // SAMPLED)
+    """Estimate the noise of an image from the differences of pixels that are near each other."""
+    found, step = [], -(-part.size // SAMPLED)
     for axis, side in enumerate(part.shape):
         lag, before = min(LAG, side - 1), (slice(None),) * axis
         if lag > 0:
             ends = (part[(*before, slice(lag, None))], part[(*before, slice(None, -lag))])
-            one, other = (end.ravel()[::step].astype(np.float64) for end in ends)
-            with np.errstate(invalid="ignore"):
-                apart = xp.abs(one - other)
-            found.append(apart[xp.isfinite(apart)])
-    known = xp.concatenate(found) if found else xp.empty(0)
-    return float(xp.median(known)) / MEDIAN if known.size else 0.0
+            found.append(differences(*ends, slice(None, None, step)))
+    return noise_of(found)
+
+
+def differences(one: Array, other: Array, picked: Any) -> Array:
+    """Return the finite absolute differences of two images, of some pixels in raster order."""
+    xp = library(one)
+    with np.errstate(invalid="ignore"):
+        near, far = (end.ravel()[picked].astype(np.float64) for end in (one, other))
+        apart = xp.abs(near - far)
+    return apart[xp.isfinite(apart)]
+
+
+def noise_of(found: Sequence[Array]) -> float:
+    """Return the noise of an image from the differences of its pixels along each axis.
+
+    It follows from their median, so that edges of objects do not matter; those of neighbors, which
+    smoothing makes alike, are not used.
+    """
+    if not sum(each.size for each in found):
+        return 0.0
+    xp = library(found[0])
+    return float(xp.median(xp.concatenate(found))) / MEDIAN
 
 
 # ---- Binarizing an image, or finding its threshold by one of seven methods

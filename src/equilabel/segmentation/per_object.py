@@ -60,14 +60,14 @@ def threshold_objects(
     scale = Scale.between(lowest, highest, dark)
     gray = xp.empty(pixels.shape, np.uint16)
     each_piece(scale.convert, pixels, gray)
-    levels = Levels.of(gray)
+    levels = Levels.of(*count_integers(gray)[:2])
     each_piece(_above(levels.li), gray, mask)
     how: Any = {"spacing": spacing, "stacked": stacked}
     objects = split_touching(mask, tolerance=NECK, **how)
     objects = _with_dim_ones(objects, gray, mask, levels, how)
     numbers, _, means = _measured(objects, gray, stacked)
     own = np.full(int(numbers.max(initial=0)) + 1, TOP, np.uint16)
-    own[numbers] = levels.background + SHARE * (means - levels.background)
+    own[numbers] = levels.own(means)
     own = xp.asarray(own)
     each_piece(lambda at, some, out: np.greater(some, own[at], out=out), objects, gray, mask)
     return mask, scale.value_of(levels.li)
@@ -81,9 +81,8 @@ class Levels(NamedTuple):
     li: int
 
     @classmethod
-    def of(cls, gray: Array) -> Levels:
-        """Find the levels in the histogram of an image that has several values."""
-        counts, first, _ = count_integers(gray)
+    def of(cls, counts: HostArray, first: int) -> Levels:
+        """Find the levels in the histogram of an image that has several values, from `first`."""
         level = min(first + _find_li(counts), TOP - 1)
         below = counts[: max(level - first, 0) + 1]
         background = _median(below)
@@ -92,6 +91,11 @@ class Levels(NamedTuple):
         background += first
         dim = background + max(HALFWAY * (level - background), NOISE * noise)
         return cls(background, math.floor(min(dim, level)), level)
+
+    def own(self, means: HostArray) -> HostArray:
+        """Return the levels of objects of some means; they are less than `TOP`."""
+        found: HostArray = (self.background + SHARE * (means - self.background)).astype(np.uint16)
+        return found
 
 
 def _find_li(counts: HostArray) -> int:
@@ -130,6 +134,17 @@ def _measured(labels: Array, values: Array, stacked: bool) -> tuple[HostArray, .
     return (fetch(counts.labels), *map(fetch, columns))
 
 
+def are_dim(sizes: HostArray, shares: HostArray, others: HostArray) -> HostArray:
+    """Return which parts are dim objects, from their pixels and the share above Li's level.
+
+    `others` are the numbers of pixels of the objects above it, one or more.
+    """
+    ordered = np.sort(others)
+    usual = ordered[_median(ordered)]
+    found: HostArray = (shares < BRIGHT) & (sizes * ALIKE >= usual) & (sizes <= usual * ALIKE)
+    return found
+
+
 def _with_dim_ones(objects: Array, gray: Array, mask: Array, levels: Levels, how: Any) -> Array:
     """Add dim objects: those of the usual size that are mostly below Li's level.
 
@@ -151,9 +166,7 @@ def _with_dim_ones(objects: Array, gray: Array, mask: Array, levels: Levels, how
     each_piece(lambda at, out: xp.copyto(out, chosen[at]), components, lower)
     parts = split_touching(lower, tolerance=NECK, **how)
     numbers, own, shares = _measured(parts, bright, stacked)
-    ordered = np.sort(sizes)
-    usual = ordered[_median(ordered)]
-    dim = (shares < BRIGHT) & (own * ALIKE >= usual) & (own <= usual * ALIKE)
+    dim = are_dim(own, shares, sizes)
     renamed = np.zeros(len(numbers) + 1, objects.dtype)
     renamed[numbers[dim]] = known.max() + numbers[dim]
     renamed = xp.asarray(renamed)

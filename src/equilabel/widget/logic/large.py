@@ -22,14 +22,19 @@ from . import sources
 from .choices import Choices
 from .outcomes import NO_OBJECTS, Outcome, describe_segmentation
 
-HYSTERESIS, HOLES, COMPONENTS = (
-    tuple(f"{of}: {stage}" for stage in ("label", "merge", "write"))
-    for of in ("hysteresis", "holes", "components")
-)
+
+def _merged(*names: str) -> tuple[str, ...]:
+    """List the stages to labels across faces, of masks or labels of some names."""
+    return tuple(f"{name}: {stage}" for name in names for stage in ("label", "merge", "write"))
+
+
+SPLIT = (*_merged("components"), "choose", "split: write")
+OBJECTS = (*_merged("mask"), *SPLIT, *_merged("objects"), "table")  # of a threshold for each
 STAGES = (
-    *("reduce", "store", "histogram", "threshold", *HYSTERESIS, "mask: write", *HOLES),
-    *(*COMPONENTS, "choose", "split: write"),
-    *("label", "merge", "write", "table", "shrink"),
+    *("reduce", "store", "threshold", "noise", "gray: write", "histogram"),
+    *(f"{kind}: {stage}" for kind in ("bright", "dim") for stage in OBJECTS),
+    *("overlap", "levels: write", *_merged("hysteresis"), "mask: write", *_merged("holes")),
+    *(*SPLIT, "label", "merge", "write", "table", "shrink"),
 )
 ELEMENTS = 2**22  # of a block: small, so that a cancelled run ends soon
 NEEDED = ("dask", "zarr")
@@ -61,8 +66,6 @@ def explain_refusal(source: sources.Source, choices: Choices, size: str) -> str:
     taken = signature(equilabel.segment_chunked).parameters
     refused = [WHOLE[name] for name in choices.arguments(source) if name not in taken]
     measured = choices.properties or ()
-    if choices.threshold == "per_object":
-        refused.append(("Threshold: One for each object", "choose Li"))
     whole = ", ".join(each for each in measured if not equilabel.PROPERTIES[each].mergeable)
     refused += [(f"Statistics: {whole}", f"untick {whole}")] if whole else []
     if not refused:
