@@ -33,7 +33,7 @@ from .folder import (
     refuse_losses,
     settle,
 )
-from .inputs import expanded, find, find_pairs, printable, refuse_clashes
+from .inputs import add_files, expanded, find, find_pairs, printable, refuse_clashes
 from .one import Job, examine
 from .options import RefusedError, refuse_both
 from .progress import images
@@ -56,7 +56,7 @@ from .trial import check, forecast, is_in_blocks, try_axes
 from .workers import label_all, settling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from equilabel.storage.metadata import Header
 
@@ -93,6 +93,7 @@ def run(
         inputs, skipped = find_pairs(words, image, out, recursive=how.recursive)
     else:
         inputs, skipped = find(words, out, recursive=how.recursive, slices=options.slices)
+    inputs = add_files(inputs, options)
     skipped = [*(earlier.notes if earlier else ()), *skipped]
     refuse_clashes(inputs, options.endings())
     if earlier is not None and how.group is None:
@@ -171,7 +172,7 @@ class Batch:
             for number, item in enumerate(self.inputs):
                 if item.complaint:
                     self.records[number] = self.blank(item, "failed", item.complaint)
-            shown = progress.Progress(len(self.inputs), self.out)
+            shown = progress.Progress(len(self.inputs), self.out, self.options.splitting)
             try:
                 if jobs := self.compare(heard, shown.tell):
                     self.label(jobs, shown, heard)
@@ -238,7 +239,7 @@ class Batch:
             kept = None
             if self.how.resume and not heard:
                 tell(f"comparing image {job.number + 1} of {len(self.inputs)}")
-                kept = find_kept_at_once(job.files, self.out, job.name, *given)
+                kept = find_kept_at_once(list(job.files.values()), self.out, job.name, *given)
             if kept is None:
                 left.append(job)
             else:
@@ -253,7 +254,7 @@ class Batch:
             Job(
                 *(number, item.path, item.name, self.place / str(number), self.out),
                 resume=self.how.resume,
-                image=item.image,
+                beside=item.beside,
                 flush="none" if self.how.scheduler is None else "results",
             )
             for number, item in enumerate(self.inputs)
@@ -458,13 +459,13 @@ def _describe(item: Input, out: Path, options: Options) -> tuple[int, int, str]:
         from .chunked import describe_blocks
 
         return describe_blocks(item.path, out, options)
-    headers = _examine([path for path in (item.path, item.image) if path is not None], options)
+    headers = _examine(item.files, options)
     need = max(forecast(header, options) for header in headers)
     size = sum(header.nbytes for header in headers)
     return size, need, f"{headers[0]}, {readable(size)}"
 
 
-def _examine(files: Sequence[Path], options: Options) -> Sequence[Header]:
+def _examine(files: Mapping[str, Path], options: Options) -> Sequence[Header]:
     """Read an image as a run does, and try the options with its axes and pixel size."""
     with warnings.catch_warnings(action="ignore"):
         headers, known = examine(files, options)

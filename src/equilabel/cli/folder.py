@@ -145,7 +145,7 @@ def refuse_losses(
     write, which would stay beside the new ones.
     """
     images = [item for item in inputs if not item.complaint]
-    files = [path for item in images for path in (item.path, item.image) if path is not None]
+    files = [path for item in images for path in item.files.values()]
     sources, root = {_identity(path): path for path in files}, Path(os.path.realpath(out))
     zarr = next(filter(None, (sources.get(_identity(one)) for one in (root, *root.parents))), None)
     if zarr is not None and is_zarr(zarr):
@@ -393,7 +393,7 @@ def holds(path: Path, known: Output | None, *, hashed: bool = True) -> bool:
 
 
 def checksum_of_image(files: Sequence[Path], options: Options) -> str:
-    """Return the checksums of an image and of the image in which it is measured."""
+    """Return the checksums of an image and of the files beside it."""
     from equilabel.storage.images import hash_of
 
     def checksum(path: Path) -> str:

@@ -7,7 +7,7 @@ import os
 import stat
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import filterfalse
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +20,8 @@ from .options import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from .options import Options
 
 # ---- Names of files: without endings, and as they are printed
 
@@ -83,7 +85,13 @@ class Input:
     path: Path  # as it was typed
     name: str = ""  # of the results below the output folder, without endings: "day1/cells"
     complaint: str = ""  # why it cannot be read; "" for an image
-    image: Path | None = None  # the image to measure in, if the input holds labels
+    # files of the same pixels: the "image" to measure labels in; "markers" and "mask" of an image
+    beside: Mapping[str, Path] = field(default_factory=dict)
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """All files that are read, by name; the input itself is ""."""
+        return {"": self.path, **self.beside}
 
 
 def find(
@@ -365,7 +373,7 @@ def find_pairs(
                 f"{quoted(path)}. Pass the folder that holds their images."
             )
             raise RefusedError(message)
-        return [_renamed(replace(item, image=path)) for item in inputs], skipped
+        return [_renamed(replace(item, beside={"image": path})) for item in inputs], skipped
     if kind != FOLDER:
         message = f"--image must be a file or a folder; got {quoted(path)}, {kind}. Check the path."
         raise RefusedError(message)
@@ -411,7 +419,7 @@ def _paired(item: Input, known: dict[str, list[Path]], folder: Path) -> Input:
     short = base(item.name, LABELS)
     found = known.get(item.name) or known.get(short) or known.get(base(short, IMAGES)) or []
     if len(found) == 1:
-        return replace(item, name=short, image=found[0])
+        return replace(item, name=short, beside={"image": found[0]})
     if found:
         got = " and ".join(quoted(path.name) for path in found)
         message = f"labels must have one image; got {got} in {quoted(folder)}. Rename one."
@@ -420,6 +428,46 @@ def _paired(item: Input, known: dict[str, list[Path]], folder: Path) -> Input:
             f"labels must have an image of their name; got none for {quoted(short)} in "
             f"{quoted(folder)}. Rename one, or pass both files by their names."
         )
+    return replace(item, complaint=message)
+
+
+# ---- Images and their markers and masks
+
+NAME = "{name}"  # in a pattern: the name of the results of an image
+
+
+def add_files(inputs: Sequence[Input], options: Options) -> list[Input]:
+    """Give each image its files of --markers and --mask; images without them get a complaint."""
+    found = list(inputs)
+    for name, word in options.beside.items():
+        pattern = expanded(word, f"--{name}")
+        if NAME not in word and kind_of(pattern) != FILE and not is_zarr(pattern):
+            message = (
+                f"--{name} must be a file, or a pattern with {NAME}; got {quoted(pattern)}, "
+                f"{kind_of(pattern)}. Try 'folder/{NAME}_{name}.tif'."
+            )
+            raise RefusedError(message)
+        found = [_with_file(item, name, pattern) for item in found]
+    if found and all(item.complaint for item in found):
+        raise RefusedError(found[0].complaint)
+    return found
+
+
+def _with_file(item: Input, name: str, pattern: Path) -> Input:
+    """Return an image with the file of an option, found by a pattern or the same for all."""
+    if item.complaint:
+        return item
+    files = [str(pattern)]
+    if NAME in files[0]:
+        own = files[0].replace(NAME, glob.escape(item.name))
+        files = sorted(glob.glob(own))  # noqa: PTH207 - an absolute pattern
+    if len(files) == 1:
+        return replace(item, beside={**item.beside, name: Path(files[0])})
+    got = " and ".join(map(quoted, files[:2])) or "none"
+    message = (
+        f"--{name} must have one file for each image; got {got} for {quoted(item.name)} with "
+        f"{quoted(pattern)}. Check the pattern."
+    )
     return replace(item, complaint=message)
 
 

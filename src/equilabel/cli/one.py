@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -39,6 +39,8 @@ from .inputs import (
     FILE,
     FOLDER,
     NOTHING,
+    Input,
+    add_files,
     expanded,
     kind_of,
     name_of,
@@ -63,7 +65,7 @@ from .trial import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from equilabel.array_types import HostArray
     from equilabel.storage.metadata import Header, TiffImage
@@ -83,16 +85,16 @@ class Job:
     place: Path  # folder for its results; created, and removed if the image fails
     out: Path  # the output folder, which may hold results of an earlier run
     resume: bool = False  # whether earlier results may be kept if nothing has changed
-    image: Path | None = None  # the image to measure in, if `path` holds labels
+    beside: Mapping[str, Path] = field(default_factory=dict)  # as of the input
     attempts: tuple[str, ...] = ()  # how earlier attempts of this run ended
     # what is flushed to the disk: "results"; "none" if the parent flushes them; "all" (with the
     # record) if no run would notice an incomplete record
     flush: str = "results"
 
     @property
-    def files(self) -> list[Path]:
-        """The image, and the one to measure in."""
-        return [path for path in (self.path, self.image) if path is not None]
+    def files(self) -> dict[str, Path]:
+        """The image, whose name is "", and those beside it."""
+        return {"": self.path, **self.beside}
 
     @property
     def own(self) -> Path:
@@ -101,12 +103,13 @@ class Job:
 
     def failure(self, fingerprint: str, error: str = "", how: str = "") -> Record:
         """Return the record of an image that failed, and `how` its attempt ended."""
+        beside: Any = {name: printable(path) for name, path in self.beside.items()}
         return Record(
             *(printable(self.path), printable(self.name), "failed"),
-            image="" if self.image is None else printable(self.image),
             error=error,
             fingerprint=fingerprint,
             attempts=(*self.attempts, how) if how else self.attempts,
+            **beside,
         )
 
 
@@ -123,7 +126,7 @@ def label_one(
     with warnings.catch_warnings(record=True) as caught, passing:
         warnings.simplefilter("always")
         try:
-            files = job.files
+            files = list(job.files.values())
             before = [path.stat() for path in parts_of(files)]
             record = replace(record, sha256=checksum_of_image(files, options))
             given = job.out, job.name, options, record.fingerprint, record.sha256
@@ -137,14 +140,14 @@ def label_one(
                 record = label_in_blocks(job.path, job.own, options, record, header=header, why=why)
                 _same(before, files)
             else:
-                image, values = _read(files, options)
+                image, others = _read(job.files, options)
                 _same(before, files)
                 shape, notes = image.pixels.shape, notes_of_file(image, options)
                 record = replace(record, shape=tuple(map(int, shape)), axes=image.axes, notes=notes)
                 if options.command == "measure":
-                    made, record = _measured(image, values, options, record)
+                    made, record = _measured(image, others, options, record)
                 else:
-                    made, record = _segmented(image, options, record, report)
+                    made, record = _segmented(image, others, options, record, report)
                 job.place.mkdir()  # fails if the run has ended and its folder is gone
                 record = write_results(made, job.own, options, record)
         except Exception as error:  # whatever it is, only this image fails
@@ -164,36 +167,40 @@ def label_one(
     return record
 
 
-def examine(files: Sequence[Path], options: Options) -> tuple[Sequence[Header], KnownAxes]:
-    """Return headers of an image and of the one to measure in, and its axes; raise their errors."""
+def examine(files: Mapping[str, Path], options: Options) -> tuple[Sequence[Header], KnownAxes]:
+    """Return headers of an image and of those beside it, and its axes; raise their errors."""
     from equilabel.storage.metadata import Header
 
-    image, values = _read(files, options)
-    is_measured = options.command == "measure"
-    known = arrange(image, values, options)[2] if is_measured else known_axes(image, options)
-    each = [Header(one.pixels.shape, one.axes, one.pixels.dtype.name) for one in (image, *values)]
-    return each, known
+    image, others = _read(files, options)
+    if options.command == "measure":
+        known = arrange(image, others, options)[2]
+    else:
+        known = known_axes(image, options)
+        _arrays_of(others, image)
+    images = image, *others.values()
+    return [Header(one.pixels.shape, one.axes, one.pixels.dtype.name) for one in images], known
 
 
-def _read(files: Sequence[Path], options: Options) -> tuple[TiffImage, Sequence[TiffImage]]:
-    """Read a whole image, and the image in which it is measured."""
+def _read(files: Mapping[str, Path], options: Options) -> tuple[TiffImage, dict[str, TiffImage]]:
+    """Read a whole image, and those beside it, by name."""
     from equilabel.storage.images import is_tiff, read_header, read_image
 
-    whole = files[:1] if is_tiff(files[0]) else ()  # its header is read with its pixels
-    for path in files:
-        if path not in whole:
-            refuse_too_large(path, read_header(path, series=options.series), options)
-    image, *values = [
-        read_image(
+    whole = is_tiff(files[""])  # its header is read with its pixels
+    series = {name: options.series if name in ("", "image") else 0 for name in files}
+    for name, path in files.items():
+        if name or not whole:
+            refuse_too_large(path, read_header(path, series=series[name]), options)
+    found = {
+        name: read_image(
             path,
-            series=options.series,
+            series=series[name],
             memory_limit=options.memory_limit,
-            indices=options.command == "measure" and path is files[0],
-            accept=partial(refuse_too_large, path, options=options) if path in whole else None,
+            indices=name in ("markers", "mask") or (options.command == "measure" and not name),
+            accept=None if name or not whole else partial(refuse_too_large, path, options=options),
         )
-        for path in files
-    ]
-    return image, values
+        for name, path in files.items()
+    }
+    return found.pop(""), found
 
 
 def _failed(job: Job, record: Record, error: Exception) -> Record:
@@ -211,7 +218,11 @@ def _same(before: Sequence[os.stat_result], files: Sequence[Path]) -> None:
 
 
 def _segmented(
-    image: TiffImage, options: Options, record: Record, report: Callable[[str], None] | None
+    image: TiffImage,
+    others: Mapping[str, TiffImage],
+    options: Options,
+    record: Record,
+    report: Callable[[str], None] | None,
 ) -> tuple[Made, Record]:
     """Segment an image; return what was made, and its record."""
     from equilabel import segment
@@ -221,31 +232,52 @@ def _segmented(
         image.pixels,
         **options.segment,
         **known.arguments,
+        **_arrays_of(others, image),
         channel_axis=known.channel_axis,
         channel=known.channel,
         progress=report,
     )
     shown = pick(image.pixels, known.channel_axis, known.channel)
     dark = bool(options.segment.get("dark"))
-    doubt = describe_labels(result.labels, result.num, dark=dark, stacked=known.stacked)
+    doubt = ""
+    if "grow" not in result.in_pixels:  # cells may cover the image
+        doubt = describe_labels(result.labels, result.num, dark=dark, stacked=known.stacked)
     doubts = filter(None, [describe_values(shown) or doubt])
     notes = (*record.notes, *doubts, *notes_on_spacing(known, options))
     record = replace(record, notes=notes, **describe_objects(result))
     return Made(result, result.labels, shown, known, image.interval), record
 
 
+def _arrays_of(others: Mapping[str, TiffImage], image: TiffImage) -> dict[str, Any]:
+    """Return markers and mask as arguments of `segment`; raise ValueError if they do not fit."""
+    axes = zip(image.pixels.shape, image.axes, strict=True)
+    shape = tuple(side for side, axis in axes if axis != "C")
+    for name, other in others.items():
+        if other.pixels.shape != shape:
+            theirs, ours = (" x ".join(map(str, each)) for each in (other.pixels.shape, shape))
+            message = (
+                f"--{name} must have the shape of the image, {ours}; got {theirs} ({other.axes}). "
+                "Pass the file that belongs to it."
+            )
+            raise ValueError(message)
+    return {
+        name: other.pixels if other.pixels.dtype == np.bool_ else whole_numbers(other, f"--{name}")
+        for name, other in others.items()
+    }
+
+
 # ---- Labels that are measured
 
 
 def _measured(
-    labels: TiffImage, images: Sequence[TiffImage], options: Options, record: Record
+    labels: TiffImage, others: Mapping[str, TiffImage], options: Options, record: Record
 ) -> tuple[Made, Record]:
     """Measure labels, in an image if there is one; return what was made, and its record."""
-    numbers, values, known = arrange(labels, images, options)
+    numbers, values, known = arrange(labels, others, options)
     names, track = options.segment.get("properties"), bool(options.segment.get("track"))
     how: Any = {"spacing": known.distances, "stacked": known.stacked, "track": track}
     table = measure(numbers, values, names, **how)
-    notes = notes_of_file(images[-1], options) if images else record.notes
+    notes = notes_of_file(others["image"], options) if others else record.notes
     notes = (*notes, *notes_on_spacing(known, options), *_notes_on_masks(numbers))
     shown = values if values is None or values.ndim == numbers.ndim else values[..., 0]
     result = Segmentation(numbers, table, None, len(table), 0, (), "", "cpu")
@@ -254,24 +286,24 @@ def _measured(
 
 
 def arrange(
-    labels: TiffImage, images: Sequence[TiffImage], options: Options
+    labels: TiffImage, others: Mapping[str, TiffImage], options: Options
 ) -> tuple[HostArray, HostArray | None, KnownAxes]:
     """Return labels, the image in which they are measured, and the meaning of their axes."""
     numbers, source, values = whole_numbers(labels), labels, None
-    for image in images:
+    for image in others.values():
         values = _beside(numbers, labels.axes, image)
         known = image if image.spacing else labels
         source = replace(known, axes=image.axes.replace("C", ""))
     return numbers, values, known_axes(source, options, "labels")
 
 
-def whole_numbers(labels: TiffImage) -> HostArray:
+def whole_numbers(labels: TiffImage, name: str = "LABELS") -> HostArray:
     """Return labels as integers; raise ValueError if they are not."""
     pixels = labels.pixels
     if "C" in labels.axes:
         count = pixels.shape[labels.axes.index("C")]
         message = (
-            f"LABELS must have one number for each pixel; got {count} channels, as a picture in "
+            f"{name} must have one number for each pixel; got {count} channels, as a picture in "
             "colors has. Save the labels as TIFF of 16 or 32 bits."
         )
         raise ValueError(message)
@@ -286,8 +318,8 @@ def whole_numbers(labels: TiffImage) -> HostArray:
     whole = np.isfinite(pixels) & (pixels == np.floor(pixels)) & (np.abs(pixels) < 2**53)
     if not whole.all():
         message = (
-            f"LABELS must be whole numbers; got {pixels[~whole].flat[0].item()!r}. "
-            "Pass the file of the labels, and the image with --image."
+            f"{name} must be whole numbers; got {pixels[~whole].flat[0].item()!r}. Pass the file "
+            f"of the labels{', and the image with --image' * (name == 'LABELS')}."
         )
         raise ValueError(message)
     return pixels.astype(np.int64)
@@ -358,9 +390,10 @@ def run(
     if options.slices:
         refuse_among(path, out)
         name = name_of(path)
+    (item,) = add_files([Input(path, name)], options)
     finals = {kind: out / f"{name}{ending}" for kind, ending in options.endings().items()}
     finals["record"] = out / f"{name}{OWN_RECORD}"
-    former = _refuse_losses(finals, path, overwrite)
+    former = _refuse_losses(finals, item, overwrite)
     new = [folder for folder in (out, *out.parents) if not os.path.lexists(folder)]
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -368,7 +401,7 @@ def run(
     except OSError as error:
         raise not_writable(out, error) from error
     try:
-        job = Job(0, path, name, place / "results", out, flush="all")
+        job = Job(0, path, name, place / "results", out, beside=item.beside, flush="all")
         with Waiting() as waiting, compiling.listening(waiting.compiling):
             record = label_one(job, options, provenance(options), waiting)
         if record.status == "failed":
@@ -383,7 +416,7 @@ def run(
     finally:
         shutil.rmtree(place, ignore_errors=True)
         remove_empty(*new)
-    say_results(describe(record), (*record.notes, *notes_on_machine()), finals)
+    say_results(describe(record, options.splitting), (*record.notes, *notes_on_machine()), finals)
     return 0
 
 
@@ -402,16 +435,17 @@ def _file(word: str, options: Options) -> Path:
     raise RefusedError(message + remedies.get(kind, "Check the path."))
 
 
-def _refuse_losses(finals: dict[str, Path], image: Path, overwrite: bool) -> set[Path]:
+def _refuse_losses(finals: dict[str, Path], item: Input, overwrite: bool) -> set[Path]:
     """Return unchanged results of an earlier call for an image; refuse to replace other files."""
     present = [path for path in finals.values() if os.path.lexists(path)]
     for path in present:
-        if path.exists() and (path.samefile(image) or path.resolve() in image.resolve().parents):
-            message = (
-                f"results must not replace the image; got {quoted(path)} for both. "
-                "Choose another folder with --out."
-            )
-            raise RefusedError(message)
+        for name, file in item.files.items() if path.exists() else ():
+            if path.samefile(file) or path.resolve() in file.resolve().parents:
+                message = (
+                    f"results must not replace the {name or 'image'}; got {quoted(path)} for both. "
+                    "Choose another folder with --out."
+                )
+                raise RefusedError(message)
         if is_obstacle(path):
             message = (
                 f"--out must hold no folder of the name of a result; got {quoted(path)}. "
@@ -420,7 +454,7 @@ def _refuse_losses(finals: dict[str, Path], image: Path, overwrite: bool) -> set
             raise RefusedError(message)
     record, former = finals["record"], set()
     known = read_record(record)
-    if known is not None and Path(known.file).name == printable(image.name):
+    if known is not None and Path(known.file).name == printable(item.path.name):
         outputs = known.outputs.values()
         each = {record.with_name(Path(output["file"]).name): output for output in outputs}
         former = {record, *(path for path, output in each.items() if holds(path, output))}

@@ -137,6 +137,21 @@ class Options(ImageOptions):
     )
     command: str = "batch"  # "batch" finds objects, "measure" measures labels
 
+    @property
+    def beside(self) -> dict[str, str]:
+        """The files of the same pixels that were given."""
+        given = {"markers": self.markers, "mask": self.mask}
+        return {name: word for name, word in given.items() if word is not None}
+
+    @property
+    def splitting(self) -> str:
+        """How objects are split, for the line about an image; "" if not, or at necks."""
+        if self.markers is not None:
+            return "split at markers"
+        along = "bright" if self.segment.get("dark") else "dark"
+        by_intensity = self.segment.get("split") and self.segment.get("split_by") == "intensity"
+        return f"split along {along} lines" if by_intensity else ""
+
     def endings(self) -> dict[str, str]:
         """Return the endings of the names of the files written for an image, by kind."""
         endings = {"table": f"_table.{self.format}"}

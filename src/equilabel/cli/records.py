@@ -50,6 +50,8 @@ READERS = (
     *("bioio", "bioio-czi", "bioio-nd2", "bioio-lif", "bioio-dv", "bioio-sldy"),
 )
 
+LATER = {"markers", "mask"}  # fields that the first records of this format lack
+
 # What a record may hold: others may be able to write to its folder.
 Facts: TypeAlias = dict[str, Any]  # values that JSON holds, by name
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -93,6 +95,8 @@ class Record:
     # other fields are
     status: str
     image: str = ""  # in which labels were measured
+    markers: str = ""  # files of --markers and --mask
+    mask: str = ""
     objects: Count | None = None
     threshold: Number | tuple[Number, ...] | str | None = None
     shape: tuple[Count, ...] = ()  # of the image as it was read
@@ -112,7 +116,7 @@ class Record:
     connectivity: Count | None = None
     # lengths and sizes in pixels, by the Python names of their options
     in_pixels: dict[str, Number | tuple[Number, ...]] = field(default_factory=dict)
-    sha256: str = ""  # of the image file
+    sha256: str = ""  # of the image file, and of those above, in their order
     fingerprint: str = ""  # of the parameters and versions
     # how each attempt that did not finish ended: "SIGKILL", "time limit", ...
     attempts: tuple[str, ...] = ()
@@ -331,7 +335,7 @@ def _fitting(entry: Any) -> Record:
     """Return a Record from the content of a file; raise ValueError if it does not fit."""
     record = msgspec.convert(entry, Record)
     msgspec.convert(entry["frames"], list[Frame])
-    if set(entry) != set(vars(record)) or len(record.sizes) not in (0, 3):
+    if set(vars(record)) - LATER != set(entry) - LATER or len(record.sizes) not in (0, 3):
         message = f"a record must have its fields, and no others; got {sorted(entry)}."
         raise ValueError(message)
     return record
@@ -371,6 +375,7 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
     content = _content(expanded(path, "--from"), "--from", "Pass the one in a folder of results.")
     now, then = read_options(given), content["parameters"]
     values = {**now.parameters(), **{name: _tupled(then[name]) for name in then}}
+    values |= {name: str(_there(values[name], content)) for name in LATER if values.get(name)}
     values |= {name: value for name, value in now.parameters().items() if name in typed}
     _check(path, content, values, now.command)
     chosen = {name: values[name] for name in options_of(SegmentOptions) if name in values}
@@ -418,23 +423,28 @@ def _check(path: Path, content: Facts, values: Mapping[str, Any], command: str) 
         unit(values["unit"])
 
 
+def _there(path: Any, content: Facts) -> Path:
+    """Return a path of a record, which is relative to the folder where the run was started."""
+    here = Path.cwd()
+    folder, there = Path(str(content.get("folder", here))), expanded(str(path))
+    return there if folder == here else folder / there
+
+
 def _inputs(path: Path, content: Any) -> list[Input]:
-    """Return the images of a record; paths are relative to the folder where the run was started."""
-    here, found = Path.cwd(), []
-    folder = Path(str(content.get("folder", here)))
+    """Return the images of a record."""
+    found = []
     files = content.get("files", [content.get("record")])
     for entry in files if isinstance(files, list) else ():
         if not isinstance(entry, dict) or not entry.get("name"):
             continue
-        image = expanded(str(entry.get("file")))
-        image = image if folder == here else folder / image
+        image = _there(entry.get("file"), content)
         kind = kind_of(image)
         wanted = FOLDER if content["parameters"].get("slices") else FILE
         kind = wanted if kind == FOLDER and is_zarr(image) else kind
         complaint = f"INPUT must be {wanted}; got {quoted(image)}, {kind}. Pass its new path."
         item = Input(image, str(entry["name"]), "" if kind == wanted else complaint)
         if entry.get("image"):  # in which labels were measured
-            item = replace(item, image=folder / expanded(str(entry["image"])))
+            item = replace(item, beside={"image": _there(entry["image"], content)})
         found.append(item)
     if not found:
         message = f"--from must name images; got none in {quoted(path)}. Pass them as INPUT."

@@ -14,13 +14,16 @@ from equilabel.papers import find_method
 from .checks import check_sizes, in_pixels, knows_images, refuse_colors, take_channel
 from .filters import as_pixels, smooth
 from .result import Segmentation
+from .seeds import check_markers, reach
 from .stages import (
     Splitting,
+    check_mask,
     check_track,
     counted_for,
     default_properties,
     drop,
     find_foreground,
+    grow_objects,
     keep_objects,
     make_table,
     properties_for,
@@ -64,6 +67,7 @@ def segment(
     min_size: Size = 0,
     max_size: Size | None = None,
     exclude_border: bool = False,
+    grow: Length = 0.0,
     keep: str | None = None,
     properties: Iterable[str] | None = None,
     spacing: float | Sequence[float] | None = None,
@@ -127,6 +131,7 @@ def segment(
         `split_touching`.
     markers : array of bool or int, optional
         Where objects are: objects with several markers are split among them, and nothing else is.
+        Each region of a mask, or of numbers that are all the same, is a marker.
     mask : array of bool, optional
         Where objects may be: other pixels are background. The threshold is that of the whole image.
     min_size, max_size : int or str
@@ -134,6 +139,10 @@ def segment(
         area (in 3D a volume) with a unit: "5um2", "1um3".
     exclude_border : bool
         Whether to drop objects that touch the border of the image. Axes of length 1 have no border.
+    grow : float or str
+        How far objects grow into their surroundings before they are measured, as with the function
+        `grow`: cells around nuclei, which have their numbers. In pixels of the smallest spacing or
+        with a unit, "5um"; with a `mask`, no further than that.
     keep : str, optional
         Condition on columns of the table, "circularity > 0.8 and area < 500"; other objects are
         dropped. See `filter_objects`. What it names is measured, and added to the table.
@@ -160,8 +169,8 @@ def segment(
         luminance), "red", "green", "blue", or a stain: "hematoxylin", "eosin" or "dab".
     progress : callable, optional
         Called with the name of each stage before it starts: "background", "binarize", "close and
-        open", "fill", "label", "split", "drop" and "measure"; stages that are not needed are left
-        out. An exception that it raises ends the run.
+        open", "fill", "label", "split", "drop", "grow" and "measure"; those that are not needed are
+        left out. An exception that it raises ends the run.
 
     Returns
     -------
@@ -198,6 +207,8 @@ def segment(
     distances = check_spacing(spacing, rank)
     check_track(track, stacked)
     scale: dict[str, Any] = {"spacing": None if spacing is None else distances, "unit": unit}
+    markers = None if markers is None else check_markers(markers, pixels, "image")
+    inside, far = check_mask(mask, pixels), reach("grow", grow, **scale)
     splitting = Splitting.of(split, split_by, markers, rank, dark=dark, **scale)
     sizes = check_sizes(min_size, max_size, rank, **scale)
     radii = radii_in_pixels(pixels.ndim, background, closing, opening, stacked=stacked, **scale)
@@ -218,7 +229,7 @@ def segment(
             block_size=block_size,
             offset=offset,
             fill_holes=fill_holes,
-            mask=mask,
+            mask=inside,
             stacked=stacked,
             **scale,
         )
@@ -231,6 +242,7 @@ def segment(
         gray, hops = partial(smooth, pixels, sigma, stacked=stacked, **scale), connectivity or rank
         made = split_objects(made, request, splitting, hops, report, gray)
         made = drop(problem, made, report, limits=sizes, exclude_border=exclude_border)
+        made = grow_objects(made, request, far, inside, report)
         report("measure")
         labels = made.labels
         table: Any = make_table(request.columns(made.counts, labels), names)
@@ -248,7 +260,8 @@ def segment(
         method=find_method(method).name,
         device=where,
         in_pixels=in_pixels(pixels.ndim, *lengths, *sizes, stacked=stacked, **scale)
-        | radii.in_pixels(stacked),
+        | radii.in_pixels(stacked)
+        | ({"grow": far} if far else {}),
     )
 
 

@@ -14,7 +14,7 @@ from equilabel.measuring import PROPERTIES, check_spacing, count_labels
 from .binarization import ThresholdedImage, apply_threshold, from_mask
 from .filters import check_background_method, subtract_background, widths_in_pixels
 from .morphology import close_mask, fill_mask, open_mask
-from .seeds import beside, finite, place_like
+from .seeds import beside, finite, grow, place_like
 from .selection import (
     columns_in,
     drop_components,
@@ -257,9 +257,19 @@ def find_foreground(
         report("fill")
         foreground = fill_mask(foreground.mask(), stacked=stacked)
     if mask is not None:
-        inside = place_like(image, beside("mask", mask, image, "image").astype(bool))
-        foreground = from_mask(foreground.mask() & inside)
+        foreground = from_mask(foreground.mask() & place_like(image, mask))
     return foreground, found
+
+
+def check_mask(mask: Any, image: Array) -> HostArray | None:
+    """Return where objects may be as a mask on the host, or None; raise ValueError."""
+    if mask is None:
+        return None
+    inside: HostArray = beside("mask", mask, image, "image").astype(bool)
+    if inside.size and not inside.any():
+        message = "mask must have pixels in which objects may be; got none. Pass another mask."
+        raise ValueError(message)
+    return inside
 
 
 def drop(
@@ -288,6 +298,29 @@ def drop(
     elif kept is not None:
         found = found._replace(count=drop_components(found.labels, kept))
     return found if kept is None else found._replace(counts=found.counts.select(kept))
+
+
+def grow_objects(
+    found: Solution,
+    request: Request,
+    pixels: float,
+    mask: HostArray | None,
+    report: Callable[[str], None],
+) -> Solution:
+    """Grow objects by pixels of the smallest spacing, within a mask; count them again."""
+    if not pixels:
+        return found
+    report("grow")
+    stacked = request.plan.layout.stacked
+    labels = grow(
+        found.labels,
+        pixels,
+        mask=mask,
+        spacing=request.spacing,
+        stacked=stacked,
+    )
+    counts = count_labels(labels, request.values, request.plan)
+    return found._replace(labels=labels, counts=counts)
 
 
 def properties_for(condition: str | None, names: Collection[str]) -> list[str]:
