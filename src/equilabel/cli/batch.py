@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import signal
-import warnings
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
@@ -52,13 +51,11 @@ from .records import (
 from .report import compare, page, read_groups, read_thumbnails
 from .results import lengths, write_summary
 from .streams import collecting, complain, explain, say
-from .trial import check, forecast, is_in_blocks, try_axes
+from .trial import check, forecast, is_in_blocks
 from .workers import label_all, settling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from equilabel.storage.metadata import Header
+    from collections.abc import Callable, Collection, Sequence
 
     from .inputs import Input
     from .options import Options, RunOptions
@@ -459,15 +456,7 @@ def _describe(item: Input, out: Path, options: Options) -> tuple[int, int, str]:
         from .chunked import describe_blocks
 
         return describe_blocks(item.path, out, options)
-    headers = _examine(item.files, options)
+    headers = examine(item.files, options)
     need = max(forecast(header, options) for header in headers)
     size = sum(header.nbytes for header in headers)
     return size, need, f"{headers[0]}, {readable(size)}"
-
-
-def _examine(files: Mapping[str, Path], options: Options) -> Sequence[Header]:
-    """Read an image as a run does, and try the options with its axes and pixel size."""
-    with warnings.catch_warnings(action="ignore"):
-        headers, known = examine(files, options)
-    try_axes(options, known.axes, known.arguments)
-    return headers

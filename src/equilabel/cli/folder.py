@@ -154,8 +154,6 @@ def refuse_losses(
             "folder."
         )
         raise RefusedError(message)
-    folders = {Path(os.path.realpath(path)).parent for path in files}
-    taken = {*sources, *(_identity(one) for each in folders for one in (each, *each.parents))}
     for below in {os.path.dirname(item.name) for item in images}:  # noqa: PTH120 - quick
         if not Path(os.path.realpath(out / below)).is_relative_to(root):
             message = (
@@ -165,13 +163,7 @@ def refuse_losses(
             raise RefusedError(message)
     names = [f"{item.name}{ending}" for item in images for ending in options.all_endings()]
     present = [out / name for name in (*names, *OF_RUN) if os.path.lexists(f"{out}{os.sep}{name}")]
-    for path in present:
-        if _identity(path) in taken:
-            message = (
-                f"results must not replace an input; got {quoted(path)}, which is both. "
-                "Choose another folder."
-            )
-            raise RefusedError(message)
+    refuse_inputs(present, files)
     if present and not replace:
         more = f" and {len(present) - 1} more" if len(present) > 1 else ""
         message = (
@@ -188,6 +180,20 @@ def refuse_losses(
             )
             raise RefusedError(message)
     return [path for path in present if path not in of_run]
+
+
+def refuse_inputs(results: Sequence[Path], files: Sequence[Path]) -> None:
+    """Raise RefusedError if a result would replace one of the files that are read, or hold one."""
+    folders = {Path(os.path.realpath(path)).parent for path in files}
+    taken = {_identity(path) for path in files}
+    taken |= {_identity(one) for each in folders for one in (each, *each.parents)}
+    for path in results:
+        if _identity(path) in taken - {None}:
+            message = (
+                f"results must not replace an input; got {quoted(path)}, which is both. "
+                "Choose another folder."
+            )
+            raise RefusedError(message)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -282,6 +282,14 @@ def kind_of(path: Path) -> str:
     return FILE if stat.S_ISREG(mode) else "neither file nor folder"
 
 
+def refuse_kind(name: str, path: Path, wanted: str = FILE, remedy: str = "Check the path.") -> None:
+    """Raise RefusedError unless there is a file, or a Zarr, at the path of an argument."""
+    kind = kind_of(path)
+    if kind != FILE and not is_zarr(path):
+        message = f"{name} must be {wanted}; got {quoted(path)}, {kind}. {remedy}"
+        raise RefusedError(message)
+
+
 def is_named_as_image(path: Path) -> bool:
     """Return whether the name of a file has the ending of an image."""
     return path.suffix.lower() in SUFFIXES and path.name[0] != "."
@@ -375,8 +383,7 @@ def find_pairs(
             raise RefusedError(message)
         return [_renamed(replace(item, beside={"image": path})) for item in inputs], skipped
     if kind != FOLDER:
-        message = f"--image must be a file or a folder; got {quoted(path)}, {kind}. Check the path."
-        raise RefusedError(message)
+        refuse_kind("--image", path, "a file or a folder")
     images, _ = find([image], out, recursive=recursive, labels=True)
     together = {item.path.resolve() for item in images if not item.complaint}
     if {item.path.resolve() for item in inputs} & together:  # labels and images are in one folder
@@ -441,12 +448,9 @@ def add_files(inputs: Sequence[Input], options: Options) -> list[Input]:
     found = list(inputs)
     for name, word in options.beside.items():
         pattern = expanded(word, f"--{name}")
-        if NAME not in word and kind_of(pattern) != FILE and not is_zarr(pattern):
-            message = (
-                f"--{name} must be a file, or a pattern with {NAME}; got {quoted(pattern)}, "
-                f"{kind_of(pattern)}. Try 'folder/{NAME}_{name}.tif'."
-            )
-            raise RefusedError(message)
+        if NAME not in word:
+            remedy = f"Try 'folder/{NAME}_{name}.tif'."
+            refuse_kind(f"--{name}", pattern, f"a file, or a pattern with {NAME}", remedy)
         found = [_with_file(item, name, pattern) for item in found]
     if found and all(item.complaint for item in found):
         raise RefusedError(found[0].complaint)

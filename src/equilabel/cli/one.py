@@ -33,6 +33,7 @@ from .folder import (
     not_writable,
     parts_of,
     put_away,
+    refuse_inputs,
     remove_empty,
 )
 from .inputs import (
@@ -62,6 +63,7 @@ from .trial import (
     notes_of_file,
     notes_on_spacing,
     refuse_too_large,
+    try_axes,
 )
 
 if TYPE_CHECKING:
@@ -167,18 +169,23 @@ def label_one(
     return record
 
 
-def examine(files: Mapping[str, Path], options: Options) -> tuple[Sequence[Header], KnownAxes]:
-    """Return headers of an image and of those beside it, and its axes; raise their errors."""
+def examine(files: Mapping[str, Path], options: Options) -> Sequence[Header]:
+    """Return headers of an image and of those beside it; raise the errors of labeling.
+
+    Reads them as a run does, and tries the options with the axes and the pixel size.
+    """
     from equilabel.storage.metadata import Header
 
-    image, others = _read(files, options)
+    with warnings.catch_warnings(action="ignore"):
+        image, others = _read(files, options)
     if options.command == "measure":
         known = arrange(image, others, options)[2]
     else:
         known = known_axes(image, options)
         _arrays_of(others, image)
+    try_axes(options, known.axes, known.arguments)
     images = image, *others.values()
-    return [Header(one.pixels.shape, one.axes, one.pixels.dtype.name) for one in images], known
+    return [Header(one.pixels.shape, one.axes, one.pixels.dtype.name) for one in images]
 
 
 def _read(files: Mapping[str, Path], options: Options) -> tuple[TiffImage, dict[str, TiffImage]]:
@@ -250,20 +257,29 @@ def _segmented(
 
 def _arrays_of(others: Mapping[str, TiffImage], image: TiffImage) -> dict[str, Any]:
     """Return markers and mask as arguments of `segment`; raise ValueError if they do not fit."""
-    axes = zip(image.pixels.shape, image.axes, strict=True)
-    shape = tuple(side for side, axis in axes if axis != "C")
+    found = {}
     for name, other in others.items():
-        if other.pixels.shape != shape:
-            theirs, ours = (" x ".join(map(str, each)) for each in (other.pixels.shape, shape))
-            message = (
-                f"--{name} must have the shape of the image, {ours}; got {theirs} ({other.axes}). "
-                "Pass the file that belongs to it."
-            )
-            raise ValueError(message)
-    return {
-        name: other.pixels if other.pixels.dtype == np.bool_ else whole_numbers(other, f"--{name}")
-        for name, other in others.items()
-    }
+        masked = other.pixels.dtype == np.bool_
+        found[name] = other.pixels if masked else whole_numbers(other, f"--{name}")
+        _refuse_shape(f"--{name}", other, _shape(image), "image")
+    return found
+
+
+def _shape(image: TiffImage) -> tuple[int, ...]:
+    """Return the shape of an image without its channels."""
+    axes = zip(image.pixels.shape, image.axes, strict=True)
+    return tuple(side for side, axis in axes if axis != "C")
+
+
+def _refuse_shape(name: str, image: TiffImage, shape: tuple[int, ...], of: str) -> None:
+    """Raise ValueError if an image has another shape than what it belongs to."""
+    if _shape(image) != shape:
+        theirs, ours = (" x ".join(map(str, each)) for each in (image.pixels.shape, shape))
+        message = (
+            f"{name} must have the shape of the {of}, {ours}; got {theirs} ({image.axes}). Pass "
+            "the file that belongs to it."
+        )
+        raise ValueError(message)
 
 
 # ---- Labels that are measured
@@ -291,7 +307,10 @@ def arrange(
     """Return labels, the image in which they are measured, and the meaning of their axes."""
     numbers, source, values = whole_numbers(labels), labels, None
     for image in others.values():
-        values = _beside(numbers, labels.axes, image)
+        _refuse_shape("--image", image, numbers.shape, "labels")
+        values = image.pixels
+        if "C" in image.axes:
+            values = np.moveaxis(values, image.axes.index("C"), -1)
         known = image if image.spacing else labels
         source = replace(known, axes=image.axes.replace("C", ""))
     return numbers, values, known_axes(source, options, "labels")
@@ -323,22 +342,6 @@ def whole_numbers(labels: TiffImage, name: str = "LABELS") -> HostArray:
         )
         raise ValueError(message)
     return pixels.astype(np.int64)
-
-
-def _beside(numbers: HostArray, axes: str, image: TiffImage) -> HostArray:
-    """Return an image with the same shape as the labels, with channels last."""
-    values = image.pixels
-    if "C" in image.axes:
-        values = np.moveaxis(values, image.axes.index("C"), -1)
-    rank = len(image.axes.replace("C", ""))
-    if values.shape[:rank] != numbers.shape:
-        theirs, ours = (" x ".join(map(str, a.shape)) for a in (image.pixels, numbers))
-        message = (
-            f"--image must have the shape of the labels; got {theirs} ({image.axes}) for labels "
-            f"of {ours} ({axes}). Pass the image that the labels were made of."
-        )
-        raise ValueError(message)
-    return values
 
 
 def _notes_on_masks(numbers: HostArray) -> tuple[str, ...]:
@@ -438,14 +441,8 @@ def _file(word: str, options: Options) -> Path:
 def _refuse_losses(finals: dict[str, Path], item: Input, overwrite: bool) -> set[Path]:
     """Return unchanged results of an earlier call for an image; refuse to replace other files."""
     present = [path for path in finals.values() if os.path.lexists(path)]
+    refuse_inputs(present, list(item.files.values()))
     for path in present:
-        for name, file in item.files.items() if path.exists() else ():
-            if path.samefile(file) or path.resolve() in file.resolve().parents:
-                message = (
-                    f"results must not replace the {name or 'image'}; got {quoted(path)} for both. "
-                    "Choose another folder with --out."
-                )
-                raise RefusedError(message)
         if is_obstacle(path):
             message = (
                 f"--out must hold no folder of the name of a result; got {quoted(path)}. "

@@ -14,22 +14,20 @@ from equilabel.papers import find_method
 from .checks import check_sizes, in_pixels, knows_images, refuse_colors, take_channel
 from .filters import as_pixels, smooth
 from .result import Segmentation
-from .seeds import check_markers, reach
+from .seeds import reach
 from .stages import (
     Splitting,
-    check_mask,
+    check_beside,
     check_track,
     counted_for,
     default_properties,
     drop,
     find_foreground,
     grow_objects,
-    keep_objects,
-    make_table,
+    measure_objects,
     properties_for,
     radii_in_pixels,
     split_objects,
-    with_tracks,
 )
 
 if TYPE_CHECKING:
@@ -207,9 +205,9 @@ def segment(
     distances = check_spacing(spacing, rank)
     check_track(track, stacked)
     scale: dict[str, Any] = {"spacing": None if spacing is None else distances, "unit": unit}
-    markers = None if markers is None else check_markers(markers, pixels, "image")
-    inside, far = check_mask(mask, pixels), reach("grow", grow, **scale)
-    splitting = Splitting.of(split, split_by, markers, rank, dark=dark, **scale)
+    seeds, inside = check_beside(markers, mask, pixels)
+    splitting = Splitting.of(split, split_by, seeds, rank, dark=dark, **scale)
+    far = reach("grow", grow, **scale)
     sizes = check_sizes(min_size, max_size, rank, **scale)
     radii = radii_in_pixels(pixels.ndim, background, closing, opening, stacked=stacked, **scale)
     wanted = default_properties(rank, distances, stacked) if properties is None else properties
@@ -234,8 +232,9 @@ def segment(
             **scale,
         )
         report("label")
-        how: Any = {"stacked": stacked, "method": method, "device": where}
-        problem = problem_of(*foreground, connectivity, **how)
+        problem = problem_of(
+            *foreground, connectivity, stacked=stacked, method=method, device=where
+        )
         wanted = counted_for(names, rank, splitting, exclude_border=exclude_border)
         request = make_request(wanted, channels, problem.image.shape, spacing, stacked=stacked)
         made = solve(problem, request, counted=True, painted=splitting.needed)
@@ -243,12 +242,8 @@ def segment(
         made = split_objects(made, request, splitting, hops, report, gray)
         made = drop(problem, made, report, limits=sizes, exclude_border=exclude_border)
         made = grow_objects(made, request, far, inside, report)
-        report("measure")
-        labels = made.labels
-        table: Any = make_table(request.columns(made.counts, labels), names)
-        table, count = keep_objects(table, labels, int(made.count), keep)
-        table = with_tracks(table, names, labels) if track else table
-        labels = place(labels, home)
+        table, count = measure_objects(request, made, names, keep, report, track=track)
+        labels = place(made.labels, home)
     lengths = (sigma, block_size, splitting.depth if splitting.at_necks else None)
     return Segmentation(
         labels=labels,
@@ -259,9 +254,8 @@ def segment(
         spacing=distances,
         method=find_method(method).name,
         device=where,
-        in_pixels=in_pixels(pixels.ndim, *lengths, *sizes, stacked=stacked, **scale)
-        | radii.in_pixels(stacked)
-        | ({"grow": far} if far else {}),
+        in_pixels=in_pixels(pixels.ndim, *lengths, *sizes, reach=far, stacked=stacked, **scale)
+        | radii.in_pixels(stacked),
     )
 
 

@@ -14,7 +14,7 @@ from equilabel.measuring import PROPERTIES, check_spacing, count_labels
 from .binarization import ThresholdedImage, apply_threshold, from_mask
 from .filters import check_background_method, subtract_background, widths_in_pixels
 from .morphology import close_mask, fill_mask, open_mask
-from .seeds import beside, finite, grow, place_like
+from .seeds import beside, check_markers, finite, grow, place_like
 from .selection import (
     columns_in,
     drop_components,
@@ -261,15 +261,14 @@ def find_foreground(
     return foreground, found
 
 
-def check_mask(mask: Any, image: Array) -> HostArray | None:
-    """Return where objects may be as a mask on the host, or None; raise ValueError."""
-    if mask is None:
-        return None
-    inside: HostArray = beside("mask", mask, image, "image").astype(bool)
-    if inside.size and not inside.any():
+def check_beside(markers: Any, mask: Any, image: Array) -> tuple[Any, Any]:
+    """Return the markers and the mask of an image on the host, or None; raise their errors."""
+    seeds = None if markers is None else check_markers(markers, image, "image")
+    inside = None if mask is None else beside("mask", mask, image, "image").astype(bool)
+    if inside is not None and inside.size and not inside.any():
         message = "mask must have pixels in which objects may be; got none. Pass another mask."
         raise ValueError(message)
-    return inside
+    return seeds, inside
 
 
 def drop(
@@ -311,14 +310,8 @@ def grow_objects(
     if not pixels:
         return found
     report("grow")
-    stacked = request.plan.layout.stacked
-    labels = grow(
-        found.labels,
-        pixels,
-        mask=mask,
-        spacing=request.spacing,
-        stacked=stacked,
-    )
+    how: Any = {"spacing": request.spacing, "stacked": request.plan.layout.stacked}
+    labels = grow(found.labels, pixels, mask=mask, **how)
     counts = count_labels(labels, request.values, request.plan)
     return found._replace(labels=labels, counts=counts)
 
@@ -332,20 +325,28 @@ def properties_for(condition: str | None, names: Collection[str]) -> list[str]:
     return list(dict.fromkeys([*names, *wanted]))
 
 
-def keep_objects(
-    table: dict[str, HostArray], labels: Array, count: int, condition: str | None
-) -> tuple[dict[str, HostArray], int]:
+def measure_objects(
+    request: Request,
+    found: Solution,
+    names: list[str],
+    condition: str | None,
+    report: Callable[[str], None],
+    *,
+    track: bool,
+) -> tuple[Any, int]:
     """Drop objects that do not meet a condition, in place; return the table and their number."""
-    if condition is None:
-        return table, count
-    import pandas as pd
+    report("measure")
+    columns: Any = request.columns(found.counts, found.labels)
+    table, count = make_table(columns, names), int(found.count)
+    if condition is not None:
+        import pandas as pd
 
-    kept = meets(pd.DataFrame(table), condition)
-    count = drop_components(labels, kept)
-    table = {name: column[kept] for name, column in table.items()}
-    if "label" in table:
-        table["label"] = np.arange(1, count + 1, dtype=table["label"].dtype)
-    return table, count
+        kept = meets(pd.DataFrame(table), condition)
+        count = drop_components(found.labels, kept)
+        table = {name: column[kept] for name, column in table.items()}
+        if "label" in table:
+            table["label"] = np.arange(1, count + 1, dtype=table["label"].dtype)
+    return with_tracks(table, names, found.labels) if track else table, count
 
 
 def check_track(track: bool, stacked: bool) -> None:
