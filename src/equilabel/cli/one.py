@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel import Segmentation, label, measure
+from equilabel import Segmentation
 from equilabel.colors import pick
 from equilabel.descriptions import describe_labels, describe_values
 from equilabel.devices import compiling
@@ -289,6 +289,8 @@ def _measured(
     labels: TiffImage, others: Mapping[str, TiffImage], options: Options, record: Record
 ) -> tuple[Made, Record]:
     """Measure labels, in an image if there is one; return what was made, and its record."""
+    from equilabel import measure
+
     numbers, values, known = arrange(labels, others, options)
     names, track = options.segment.get("properties"), bool(options.segment.get("track"))
     how: Any = {"spacing": known.distances, "stacked": known.stacked, "track": track}
@@ -349,6 +351,8 @@ def _notes_on_masks(numbers: HostArray) -> tuple[str, ...]:
     most = int(numbers.max(initial=0))
     if most == 0 or (numbers[numbers > 0] != most).any():
         return ()
+    from equilabel import label
+
     _, count = label(numbers > 0, return_num=True)
     if count == 1:
         return ()

@@ -32,7 +32,6 @@ from .splitting import (
     tolerance_in_pixels,
     usual_tolerance,
 )
-from .tracking import track_overlaps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -363,6 +362,8 @@ def with_tracks(
     table: dict[str, HostArray], names: Iterable[str], labels: Array
 ) -> dict[str, HostArray]:
     """Return a table with the columns of tracks inserted after "label" and "frame"."""
+    from .tracking import track_overlaps
+
     tracks = track_overlaps(labels)  # in the order of labels, which are unique
     place = sum(name in ("label", "frame") for name in list(names)[:2])
     columns = list(table.items())

@@ -17,7 +17,7 @@ from equilabel.widget.napari_types import Event
 
 from .fields import LengthField, field
 from .filters import HEIGHT, KEYS, level_slider, range_slider, set_range
-from .layout import Row
+from .layout import Row, side_by_side
 
 # ---- The histogram
 
@@ -149,9 +149,7 @@ class ThresholdField:
 
     method = field(ComboBox, "Threshold", TIPS["method"], choices=CHOICES, then="_change_method")
     offset = field(FloatSpinBox, "", min=-1e9, max=1e9, step=1.0, then="_update")
-    automatic = field(
-        CheckBox, "Offset from noise", TIPS["automatic"], value=True, then="_change_offset"
-    )
+    automatic = field(CheckBox, "Auto offset", TIPS["automatic"], value=True, then="_change_offset")
     dark = field(CheckBox, "Objects are dark", then="_update")
 
     def __init__(
@@ -172,8 +170,7 @@ class ThresholdField:
             Row("Level", TIPS["level"], self.slider),
             Row("Low, high", TIPS["levels"], self.range),
             self.block_size,
-            self.automatic,
-            self.dark,
+            Row("", describe("dark"), side_by_side(self.dark.native, self.automatic.native)),
         )
         for changed in (self.slider.valueChanged, self.range.valueChanged):
             changed.connect(self._move)
