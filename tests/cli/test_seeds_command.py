@@ -76,6 +76,14 @@ def test_an_image_without_its_markers_fails_alone(files, capsys):
     assert main(["batch", "in", "-r", "--out", "no", *SEEDED, "--dry-run"]) == 1
 
 
+def test_markers_may_lie_beside_their_images(files):
+    for name in "ab":
+        tiff(f"in/day1/{name}_points.tif", POINTS)
+    words = ["--out", "out", "--markers", "in/day1/{name}_poin*.tif"]
+    assert main(["batch", "in/day1", *words]) == 0
+    assert [row["objects"] for row in summary().values()] == ["2", "2"]
+
+
 @pytest.mark.parametrize(
     ("words", "code", "text"),
     [

@@ -34,7 +34,7 @@ from .folder import (
 )
 from .inputs import add_files, expanded, find, find_pairs, printable, refuse_clashes
 from .one import Job, examine
-from .options import RefusedError, refuse_both
+from .options import RefusedError, refuse, refuse_both
 from .progress import images
 from .records import (
     OBJECTS,
@@ -106,12 +106,10 @@ def run(
 
 def _check(how: RunOptions) -> None:
     if how.jobs < 1:
-        message = f"--jobs must be at least 1; got {how.jobs}."
-        raise RefusedError(message)
+        refuse(f"--jobs must be at least 1; got {how.jobs}.")
     limit = how.time_limit
     if limit is not None and not limit > 0:
-        message = f"--time-limit must be above 0 seconds; got {limit!r}. Leave it out for none."
-        raise RefusedError(message)
+        refuse(f"--time-limit must be above 0 seconds; got {limit!r}. Leave it out for none.")
     refuse_both(how.resume, how.overwrite)
     try:
         Path.cwd()

@@ -16,7 +16,7 @@ from equilabel.storage.files import refuse_url
 from equilabel.storage.images import SUFFIXES, TIFF
 from equilabel.storage.ome_zarr import describes_labels, is_zarr
 
-from .options import RefusedError
+from .options import RefusedError, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -152,8 +152,7 @@ class _Search(NamedTuple):
 def _behind(word: str, search: _Search) -> Iterator[Input]:
     """Yield what a word of the command line stands for."""
     if not word.strip():
-        message = f"INPUT must be a file, a folder or a pattern; got {word!r}."
-        raise RefusedError(message)
+        refuse(f"INPUT must be a file, a folder or a pattern; got {word!r}.")
     path = expanded(word)
     kind = kind_of(path)
     if kind != NOTHING:
@@ -286,8 +285,7 @@ def refuse_kind(name: str, path: Path, wanted: str = FILE, remedy: str = "Check 
     """Raise RefusedError unless there is a file, or a Zarr, at the path of an argument."""
     kind = kind_of(path)
     if kind != FILE and not is_zarr(path):
-        message = f"{name} must be {wanted}; got {quoted(path)}, {kind}. {remedy}"
-        raise RefusedError(message)
+        refuse(f"{name} must be {wanted}; got {quoted(path)}, {kind}. {remedy}")
 
 
 def is_named_as_image(path: Path) -> bool:
@@ -376,11 +374,10 @@ def find_pairs(
     kind = kind_of(path)
     if kind == FILE or is_zarr(path):
         if len(inputs) > 1:
-            message = (
+            refuse(
                 f"--image must be a folder for {len(inputs)} files of labels; got the file "
                 f"{quoted(path)}. Pass the folder that holds their images."
             )
-            raise RefusedError(message)
         return [_renamed(replace(item, beside={"image": path})) for item in inputs], skipped
     if kind != FOLDER:
         refuse_kind("--image", path, "a file or a folder")
@@ -390,11 +387,10 @@ def find_pairs(
         images = [item for item in images if base(item.name, LABELS) == item.name]
         inputs = [item for item in inputs if base(item.name, LABELS) != item.name]
         if not inputs:
-            message = (
+            refuse(
                 f"LABELS must end in one of {list(LABELS)} beside their images; got none in "
                 f"{quoted(path)}. Rename them, or put them into a folder of their own."
             )
-            raise RefusedError(message)
     known: dict[str, list[Path]] = {}
     for item in images:
         for name in dict.fromkeys((item.name, base(item.name, IMAGES))):
@@ -444,7 +440,10 @@ NAME = "{name}"  # in a pattern: the name of the results of an image
 
 
 def add_files(inputs: Sequence[Input], options: Options) -> list[Input]:
-    """Give each image its files of --markers and --mask; images without them get a complaint."""
+    """Give each image its files of --markers and --mask; images without them get a complaint.
+
+    Files that belong to images in the same folder are not images themselves.
+    """
     found = list(inputs)
     for name, word in options.beside.items():
         pattern = expanded(word, f"--{name}")
@@ -452,6 +451,10 @@ def add_files(inputs: Sequence[Input], options: Options) -> list[Input]:
             remedy = f"Try 'folder/{NAME}_{name}.tif'."
             refuse_kind(f"--{name}", pattern, f"a file, or a pattern with {NAME}", remedy)
         found = [_with_file(item, name, pattern) for item in found]
+    others = [path for item in found for path in item.beside.values()] if options.beside else []
+    taken = set(map(os.path.abspath, others))
+    own = [item for item in found if os.path.abspath(item.path) not in taken]  # noqa: PTH100
+    found = own or found
     if found and all(item.complaint for item in found):
         raise RefusedError(found[0].complaint)
     return found
@@ -491,24 +494,22 @@ def refuse_clashes(inputs: Sequence[Input], endings: Mapping[str, str]) -> None:
             continue
         other = first.setdefault(_key(item.name), item)
         if other is not item:
-            message = (
+            refuse(
                 f"inputs must have names of their own; got {quoted(other.path)} and "
                 f"{quoted(item.path)}, both for {quoted(item.name + ending)}. Rename one, or use "
                 "another --out for it; below one folder, --recursive keeps subfolders apart."
             )
-            raise RefusedError(message)
 
     known = {_key(item.name + end): item for item in first.values() for end in endings.values()}
     for item in first.values():
         for folder in map(str, PurePosixPath(item.name).parents if "/" in item.name else ()):
             found = known.get(_key(folder))
             if found is not None:
-                message = (
+                refuse(
                     f"results must not lie in others; got {quoted(item.path)}, whose results are "
                     f"in {quoted(folder)}, also a result of {quoted(found.path)}. Rename that "
                     "folder, or use another --out for it."
                 )
-                raise RefusedError(message)
 
 
 def _key(name: str) -> str:
@@ -519,21 +520,19 @@ def refuse_to_replace(present: Sequence[Path], which: str = "other files") -> No
     """Raise RefusedError if there are files that results would replace."""
     if present:
         more = f" and {len(present) - 1} more" if len(present) > 1 else ""
-        message = (
+        refuse(
             f"results must not replace {which}; got {quoted(present[0])}{more}. Pass --overwrite "
             "to replace them, or --out with another folder."
         )
-        raise RefusedError(message)
 
 
 def refuse_among(folder: Path, out: Path) -> None:
     """Raise RefusedError if the next run would read the results as slices."""
     if is_same(folder, out):
-        message = (
+        refuse(
             f"--out must be another folder than that of the slices; got {quoted(out)} for both. "
             "Choose another folder."
         )
-        raise RefusedError(message)
 
 
 def name_of(folder: Path) -> str:

@@ -51,7 +51,7 @@ from .inputs import (
     refuse_to_replace,
     stem,
 )
-from .options import RefusedError
+from .options import RefusedError, refuse
 from .progress import describe, notes_on_machine, say_results
 from .records import Record, provenance, read_record, write_record
 from .results import Made, describe_objects, write_results
@@ -448,11 +448,10 @@ def _refuse_losses(finals: dict[str, Path], item: Input, overwrite: bool) -> set
     refuse_inputs(present, list(item.files.values()))
     for path in present:
         if is_obstacle(path):
-            message = (
+            refuse(
                 f"--out must hold no folder of the name of a result; got {quoted(path)}. "
                 "Choose another folder."
             )
-            raise RefusedError(message)
     record, former = finals["record"], set()
     known = read_record(record)
     if known is not None and Path(known.file).name == printable(item.path.name):

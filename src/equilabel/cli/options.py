@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from equilabel.options import (
     ALL,
@@ -33,11 +33,15 @@ class RefusedError(Exception):
     """A run cannot start; the message tells the user why."""
 
 
+def refuse(message: str) -> NoReturn:
+    """Raise RefusedError."""
+    raise RefusedError(message)
+
+
 def refuse_both(resume: bool, overwrite: bool) -> bool:
     """Raise RefusedError if both are set; return the first."""
     if resume and overwrite:
-        message = "--resume and --overwrite must not be combined; got both. Leave one out."
-        raise RefusedError(message)
+        refuse("--resume and --overwrite must not be combined; got both. Leave one out.")
     return resume
 
 
@@ -45,11 +49,10 @@ def refuse_no_address(where: str, *words: str) -> None:
     """Raise RefusedError if the value of --scheduler is no address, nor one of some words."""
     if where not in words and "://" not in where:
         others = f"{', '.join(words)}, or " if words else ""
-        message = (
+        refuse(
             f"--scheduler must be {others}an address such as tcp://host:8786; got {where!r}. "
             "Leave it out if unsure."
         )
-        raise RefusedError(message)
 
 
 @dataclass(frozen=True)

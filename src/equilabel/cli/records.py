@@ -27,7 +27,7 @@ from equilabel.storage.files import is_folder, open_regular, replacing
 from equilabel.storage.ome_zarr import is_zarr
 
 from .inputs import FILE, FOLDER, Input, expanded, kind_of, printable, quoted
-from .options import Options, RefusedError
+from .options import Options, RefusedError, refuse
 from .parsing import fits, read_options, unit
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ READERS = (
     *("bioio", "bioio-czi", "bioio-nd2", "bioio-lif", "bioio-dv", "bioio-sldy"),
 )
 
-LATER = {"markers", "mask"}  # fields that the first records of this format lack
+BESIDE = {"markers", "mask"}  # files of an image; the first records of this format lack them
 
 # What a record may hold: others may be able to write to its folder.
 Facts: TypeAlias = dict[str, Any]  # values that JSON holds, by name
@@ -297,11 +297,10 @@ def _content(path: Path, option: str, remedy: str) -> Facts:
     for name, kind in {"format": int, "parameters": dict, "versions": dict}.items():
         value = content.get(name) if isinstance(content, dict) else None
         if type(value) is not kind or (kind is int and value != FORMAT):
-            message = (
+            refuse(
                 f"{needs} this version of equilabel did not write: {name!r} is "
                 f"{reprlib.repr(value)}. {remedy}"
             )
-            raise RefusedError(message)
     return dict(content)
 
 
@@ -335,7 +334,7 @@ def _fitting(entry: Any) -> Record:
     """Return a Record from the content of a file; raise ValueError if it does not fit."""
     record = msgspec.convert(entry, Record)
     msgspec.convert(entry["frames"], list[Frame])
-    if set(vars(record)) - LATER != set(entry) - LATER or len(record.sizes) not in (0, 3):
+    if set(vars(record)) - BESIDE != set(entry) - BESIDE or len(record.sizes) not in (0, 3):
         message = f"a record must have its fields, and no others; got {sorted(entry)}."
         raise ValueError(message)
     return record
@@ -375,7 +374,7 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
     content = _content(expanded(path, "--from"), "--from", "Pass the one in a folder of results.")
     now, then = read_options(given), content["parameters"]
     values = {**now.parameters(), **{name: _tupled(then[name]) for name in then}}
-    values |= {name: str(_there(values[name], content)) for name in LATER if values.get(name)}
+    values |= {name: str(_there(values[name], content)) for name in BESIDE if values.get(name)}
     values |= {name: value for name, value in now.parameters().items() if name in typed}
     _check(path, content, values, now.command)
     chosen = {name: values[name] for name in options_of(SegmentOptions) if name in values}
@@ -395,30 +394,27 @@ def _check(path: Path, content: Facts, values: Mapping[str, Any], command: str) 
     theirs = values.get("command", "batch")
     if theirs != command:
         wanted = "`equilabel measure`" if command == "measure" else "`equilabel batch` or `segment`"
-        message = (
+        refuse(
             f"--from must be of a run of {wanted}; got {quoted(path)}, of `equilabel {theirs}`. "
             f"Use `equilabel {theirs} --from`, or type the options of that run."
         )
-        raise RefusedError(message)
     known = {*OPTIONS, "command"}
     unknown = [name for name, value in values.items() if name not in known and value]
     if unknown:
         version = content["versions"].get("equilabel")
-        message = (
+        refuse(
             f"--from must have options that this version knows; got {unknown[0]!r} in "
             f"{quoted(path)}, of equilabel {version}. Install that version, or remove the option "
             "from a copy of the file."
         )
-        raise RefusedError(message)
     for name in OPTIONS:
         value = values.get(name)
         if name in values and not fits(name, value):
             option = f"--{name.replace('_', '-')}"
-            message = (
+            refuse(
                 f"--from must have values that options can have; got {value!r} for {option} in "
                 f"{quoted(path)}. Correct it in a copy of the file, or type {option}."
             )
-            raise RefusedError(message)
     if values.get("unit") is not None:
         unit(values["unit"])
 
@@ -447,8 +443,7 @@ def _inputs(path: Path, content: Any) -> list[Input]:
             item = replace(item, beside={"image": _there(entry["image"], content)})
         found.append(item)
     if not found:
-        message = f"--from must name images; got none in {quoted(path)}. Pass them as INPUT."
-        raise RefusedError(message)
+        refuse(f"--from must name images; got none in {quoted(path)}. Pass them as INPUT.")
     return found
 
 
