@@ -16,6 +16,7 @@ STAGES = {
     "label": "labeling",
     "split": "splitting objects",
     "drop": "dropping objects",
+    "grow": "growing objects",
     "measure": "measuring",
     "relate": "relating objects",
     "histogram": "finding the threshold",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .options import SegmentOptions, options_of
+from .options import ImageOptions, SegmentOptions, options_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 # Bytes per pixel at most, besides the image, measured on images of 16 million pixels. Those of an
 # option stand beside it.
 LABELED = 8
-EACH = {name: option.bytes_each for name, (_, option) in options_of(SegmentOptions).items()}
+KNOWN = {**options_of(SegmentOptions), **options_of(ImageOptions)}
+EACH = {name: option.bytes_each for name, (_, option) in KNOWN.items()}
 LOCAL, PER_OBJECT, METHODS, BALL = 4, 60, 12, 36
 BLOCK, SMOOTHED, SPLIT = 24, 16, 60  # bytes per element of a block; more if filtered, or split
 FILTERS = ("sigma", "background", "opening", "closing")  # which use neighbors of a pixel

@@ -12,6 +12,10 @@ DEPTH = (  # of `split` as a length
     "Two objects are separated if the part between them, the neck, is thinner than the smaller "
     "object: its radius must be smaller by more than this. Lower it to separate more objects."
 )
+BESIDE = (  # of files of markers and masks
+    "A file of the shape of the image, for all images; or a pattern with the name of each, such as "
+    "'seeds/{name}_points.tif'."
+)
 EVERY = ("batch", "segment", "measure")
 ALL = (*EVERY, "relate")
 
@@ -168,6 +172,14 @@ class SegmentOptions:
         "Drop objects that touch the border of the image, where they are cut off.",
         bytes_each=6,
     )
+    grow: Any = option(
+        0.0,
+        "lengths",
+        "Grow objects by this length before they are measured: cells around nuclei, which have "
+        "their numbers. Where two meet, the border is halfway.",
+        after="As for --sigma, one for all axes.",
+        bytes_each=40,
+    )
     keep: str | None = option(
         None,
         "name",
@@ -240,6 +252,23 @@ class ImageOptions:
         panel=FILES,
         after="Its index (from 0) or its name. Of an image in colors also gray, or a stain: "
         "hematoxylin, eosin or dab.",
+    )
+    markers: str | None = option(
+        None,
+        "name",
+        "Where objects are: those with several markers are split among them, and no others. Each "
+        "number is a marker; in a mask, each region.",
+        after=BESIDE,
+        placeholder="FILE",
+        bytes_each=60,
+    )
+    mask: str | None = option(
+        None,
+        "name",
+        "Where objects may be; all else is background, and objects grow no further.",
+        after=BESIDE,
+        placeholder="FILE",
+        bytes_each=10,
     )
 
 

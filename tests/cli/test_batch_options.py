@@ -23,8 +23,7 @@ OURS, IMAGE = options_of(SegmentOptions), options_of(ImageOptions)
 def test_segment_has_the_options_and_their_defaults():
     theirs = {name: each.default for name, each in inspect.signature(segment).parameters.items()}
     decided_by_the_file = {"image", "channel_axis", "progress"}  # or shown by the command itself
-    arrays = {"markers", "mask"}
-    assert set(theirs) - decided_by_the_file - arrays == {*OURS, *IMAGE}
+    assert set(theirs) - decided_by_the_file == {*OURS, *IMAGE}
     assert {name: default for name, (default, _) in OURS.items()} == {
         name: theirs[name] for name in OURS
     }

@@ -107,7 +107,7 @@ def test_shapes_have_to_agree(here):
     tiff("a_masks.tif", LABELS)
     tiff("a.tif", picture((24, 30)))
     assert measure("a_masks.tif", "--image", "a.tif") == 1
-    assert "got 24 x 30 (YX) for labels of 24 x 32 (YX)" in summary()["a_masks.tif"]["error"]
+    assert "the shape of the labels, 24 x 32; got 24 x 30 (YX)" in summary()["a_masks.tif"]["error"]
 
 
 @pytest.mark.parametrize(

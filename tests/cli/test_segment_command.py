@@ -102,7 +102,7 @@ def test_an_image_never_replaces_itself(here, capsys):
     Path("a.tif").symlink_to("b_labels.tif")
     Path("b.tif").symlink_to("b_labels.tif")
     before = path.read_bytes()
-    assert "replace the image" in refused(capsys, "segment", "b.tif", "--overwrite")
+    assert "replace an input" in refused(capsys, "segment", "b.tif", "--overwrite")
     assert main(["segment", "a.tif"]) == 0
     assert path.read_bytes() == before
 

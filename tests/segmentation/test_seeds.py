@@ -192,6 +192,30 @@ def test_segment_splits_by_intensity_and_among_markers_in_a_mask():
     assert not disk[100:].any()
 
 
+def test_segment_grows_objects_before_they_are_measured():
+    image = nuclei_2d((200, 210))
+    scale = {"spacing": 0.5, "unit": "um", "sigma": 1, "split": 0.5, "min_size": 30}
+    nuclei = segment(image, **scale)
+    cells = segment(image, **scale, grow="2um")
+    assert_array_equal(cells.labels, grow(nuclei.labels, 4))  # with the numbers of the nuclei
+    assert_array_equal(cells.table.area, np.bincount(cells.labels.ravel())[1:] / 4)
+    assert cells.in_pixels == {**nuclei.in_pixels, "grow": 4.0}
+    where = np.zeros(image.shape, bool)
+    where[:100] = True
+    inside = segment(image, **scale, grow="2um", mask=where, exclude_border=True)
+    assert_array_equal(inside.labels[100:], 0)
+    assert inside.labels[where].max() == inside.num
+    movie = segment(np.stack([image, image[::-1]]), sigma=1, grow=4, stacked=True)
+    assert_array_equal(movie.labels[0], segment(image, movie.threshold, sigma=1, grow=4).labels)
+    assert_array_equal(movie.table.area, np.bincount(movie.labels.ravel())[1:])
+
+
+def test_regions_of_one_number_are_markers_each():
+    points = (Y == 15) & (np.abs(X - 28) == 10)
+    for kind in (bool, np.uint8, np.int64):
+        assert split_touching(TWO, markers=points.astype(kind) * kind(1)).max() == 2
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -199,7 +223,11 @@ def test_segment_splits_by_intensity_and_among_markers_in_a_mask():
         ({"split_by": "intensity", "split": 1.5}, "split must be 0 to 1"),
         ({"split_by": "intensity", "split": "2px"}, "split must be a number"),
         ({"mask": np.ones(3)}, "mask must have the shape of the image"),
-        ({"markers": np.ones(3)}, "markers must have the shape of the labels"),
+        ({"mask": np.zeros((30, 30))}, "mask must have pixels in which objects may be; got none"),
+        ({"markers": np.ones(3)}, "markers must have the shape of the image"),
+        ({"markers": np.ones((30, 30))}, "markers must be a mask or integers"),
+        ({"grow": -1}, "grow must be 0 or more"),
+        ({"grow": "2um"}, "grow"),
     ],
 )
 def test_what_segment_cannot_split_by_is_refused(given, words):

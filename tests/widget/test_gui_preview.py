@@ -35,7 +35,10 @@ def form(opened, qtbot):
     viewer, form = opened
     fields, image = form.fields, viewer.layers[0]
     plain = (fields.show_preview, fields.sigma, fields.split, fields.depth)
-    values = [(field, field.value) for field in (*plain, fields.threshold.offset)]
+    values = [
+        (field, field.value)
+        for field in (*plain, fields.threshold.offset, fields.threshold.automatic)
+    ]
     pixels = image.data
     yield form
     for field, value in values:
@@ -237,7 +240,7 @@ def test_a_first_preview_says_that_it_is_on_its_way(viewer, qtbot, form, monkeyp
 
 def test_local_thresholds_are_previewed(viewer, qtbot, form):
     form.fields.threshold.method.value = "local"
-    form.fields.threshold.offset.value = -100
+    form.fields.threshold.automatic.value, form.fields.threshold.offset.value = False, -100
     settle(form, qtbot)
     form.fields.show_preview.value = True
     expected = segment(viewer.layers[0].data, threshold="local", block_size=51, offset=-100)

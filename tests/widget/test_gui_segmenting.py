@@ -320,7 +320,8 @@ def test_a_rolling_ball_and_a_block_in_a_unit_reach_the_run_and_the_copied_texts
     assert not fields.background_method.enabled
     fields.background.value, fields.background_method.value = 20, "rolling_ball"
     assert fields.background_method.enabled
-    fields.threshold.method.value, fields.threshold.offset.value = "local", -50
+    fields.threshold.method.value, fields.threshold.automatic.value = "local", False
+    fields.threshold.offset.value = -50
     block = fields.threshold.block_size
     block.value = 50
     assert fields.choices().block_size == 51

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import signal
-import warnings
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
@@ -33,9 +32,9 @@ from .folder import (
     refuse_losses,
     settle,
 )
-from .inputs import expanded, find, find_pairs, printable, refuse_clashes
+from .inputs import add_files, expanded, find, find_pairs, printable, refuse_clashes
 from .one import Job, examine
-from .options import RefusedError, refuse_both
+from .options import RefusedError, refuse, refuse_both
 from .progress import images
 from .records import (
     OBJECTS,
@@ -52,13 +51,11 @@ from .records import (
 from .report import compare, page, read_groups, read_thumbnails
 from .results import lengths, write_summary
 from .streams import collecting, complain, explain, say
-from .trial import check, forecast, is_in_blocks, try_axes
+from .trial import check, forecast, is_in_blocks
 from .workers import label_all, settling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
-
-    from equilabel.storage.metadata import Header
 
     from .inputs import Input
     from .options import Options, RunOptions
@@ -93,6 +90,7 @@ def run(
         inputs, skipped = find_pairs(words, image, out, recursive=how.recursive)
     else:
         inputs, skipped = find(words, out, recursive=how.recursive, slices=options.slices)
+    inputs = add_files(inputs, options)
     skipped = [*(earlier.notes if earlier else ()), *skipped]
     refuse_clashes(inputs, options.endings())
     if earlier is not None and how.group is None:
@@ -108,12 +106,10 @@ def run(
 
 def _check(how: RunOptions) -> None:
     if how.jobs < 1:
-        message = f"--jobs must be at least 1; got {how.jobs}."
-        raise RefusedError(message)
+        refuse(f"--jobs must be at least 1; got {how.jobs}.")
     limit = how.time_limit
     if limit is not None and not limit > 0:
-        message = f"--time-limit must be above 0 seconds; got {limit!r}. Leave it out for none."
-        raise RefusedError(message)
+        refuse(f"--time-limit must be above 0 seconds; got {limit!r}. Leave it out for none.")
     refuse_both(how.resume, how.overwrite)
     try:
         Path.cwd()
@@ -171,7 +167,7 @@ class Batch:
             for number, item in enumerate(self.inputs):
                 if item.complaint:
                     self.records[number] = self.blank(item, "failed", item.complaint)
-            shown = progress.Progress(len(self.inputs), self.out)
+            shown = progress.Progress(len(self.inputs), self.out, self.options.splitting)
             try:
                 if jobs := self.compare(heard, shown.tell):
                     self.label(jobs, shown, heard)
@@ -238,7 +234,7 @@ class Batch:
             kept = None
             if self.how.resume and not heard:
                 tell(f"comparing image {job.number + 1} of {len(self.inputs)}")
-                kept = find_kept_at_once(job.files, self.out, job.name, *given)
+                kept = find_kept_at_once(list(job.files.values()), self.out, job.name, *given)
             if kept is None:
                 left.append(job)
             else:
@@ -253,7 +249,7 @@ class Batch:
             Job(
                 *(number, item.path, item.name, self.place / str(number), self.out),
                 resume=self.how.resume,
-                image=item.image,
+                beside=item.beside,
                 flush="none" if self.how.scheduler is None else "results",
             )
             for number, item in enumerate(self.inputs)
@@ -458,15 +454,7 @@ def _describe(item: Input, out: Path, options: Options) -> tuple[int, int, str]:
         from .chunked import describe_blocks
 
         return describe_blocks(item.path, out, options)
-    headers = _examine([path for path in (item.path, item.image) if path is not None], options)
+    headers = examine(item.files, options)
     need = max(forecast(header, options) for header in headers)
     size = sum(header.nbytes for header in headers)
     return size, need, f"{headers[0]}, {readable(size)}"
-
-
-def _examine(files: Sequence[Path], options: Options) -> Sequence[Header]:
-    """Read an image as a run does, and try the options with its axes and pixel size."""
-    with warnings.catch_warnings(action="ignore"):
-        headers, known = examine(files, options)
-    try_axes(options, known.axes, known.arguments)
-    return headers

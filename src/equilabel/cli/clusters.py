@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from equilabel.storage import memory
 
 from .inputs import printable
-from .options import RefusedError, refuse_no_address
+from .options import RefusedError, refuse, refuse_no_address
 from .records import Provenance, Record, differences, provenance
 from .streams import explain
 from .workers import News, Worker, is_to_be_repeated, tried_twice
@@ -142,17 +142,15 @@ def check_scheduler(address: str | None, *, jobs: int) -> None:
         return
     refuse_no_address(address)
     if jobs != 1:
-        message = (
+        refuse(
             f"--jobs and --scheduler must not be combined; got both, --jobs {jobs}. Leave out "
             "--jobs: the threads of the cluster's workers say how many images are labeled at once."
         )
-        raise RefusedError(message)
     if find_spec("distributed") is None:
-        message = (
+        refuse(
             "--scheduler needs Dask; got none installed. Install it with "
             "`pip install equilabel[dask]`."
         )
-        raise RefusedError(message)
 
 
 def label_on_cluster(
@@ -219,11 +217,10 @@ def _assign(
     """Return what all images of a run share; raise RefusedError if a worker cannot work on them."""
     threads = cluster.threads()
     if not threads:
-        message = (
+        refuse(
             f"--scheduler must have workers; got none at {address!r}. Start some with "
             f"`dask worker {address}`."
         )
-        raise RefusedError(message)
     folder = Path.cwd()
     place = folder / jobs[0].place.parent
     assignment = Assignment(options, provenance, folder, place, threads, limit)

@@ -11,7 +11,7 @@ import typer
 
 from . import parsing as given
 from .inputs import quoted
-from .options import ChunkOptions, RefusedError, RunOptions
+from .options import ChunkOptions, RefusedError, RunOptions, refuse
 from .parsing import complete, is_typed, read, read_options, refuse_missing, takes_options
 from .streams import (
     Interrupted,
@@ -217,11 +217,10 @@ def measure(
     if from_ is None and not labels:
         refuse_missing("LABELS...", context)
     if from_ is not None and image is not None and not labels:
-        message = (
+        refuse(
             f"--image needs LABELS beside --from; got {quoted(image)} alone. Pass LABELS, or leave "
             "--image out to measure in the images of that run."
         )
-        raise RefusedError(message)
     values = {**options, "overlay": options["overlay"] and image is not None, "inputs": labels}
     chosen, earlier = _chosen(context, from_, {**values, "command": "measure"})
     if labels and image is None:

@@ -36,7 +36,7 @@ from equilabel.storage.files import (
 from equilabel.storage.ome_zarr import is_zarr
 
 from .inputs import ZARR, printable, quoted
-from .options import LABELS, RefusedError
+from .options import LABELS, RefusedError, refuse
 from .records import (
     OF_RUN,
     RUN,
@@ -105,11 +105,10 @@ def _claim(unfinished: Path) -> int:
         raise not_writable(error.filename or unfinished, error) from error
     if claim is not None:
         return claim
-    message = (
+    refuse(
         f"--out must be used by one run at a time; got {quoted(unfinished.parent)}, which another "
         "run uses. Wait until it ends, or choose another folder."
     )
-    raise RefusedError(message)
 
 
 def _release(claim: int, path: Path) -> None:
@@ -145,49 +144,50 @@ def refuse_losses(
     write, which would stay beside the new ones.
     """
     images = [item for item in inputs if not item.complaint]
-    files = [path for item in images for path in (item.path, item.image) if path is not None]
+    files = [path for item in images for path in item.files.values()]
     sources, root = {_identity(path): path for path in files}, Path(os.path.realpath(out))
     zarr = next(filter(None, (sources.get(_identity(one)) for one in (root, *root.parents))), None)
     if zarr is not None and is_zarr(zarr):
-        message = (
+        refuse(
             f"--out must not be in an input; got {quoted(out)}, in {quoted(zarr)}. Choose another "
             "folder."
         )
-        raise RefusedError(message)
-    folders = {Path(os.path.realpath(path)).parent for path in files}
-    taken = {*sources, *(_identity(one) for each in folders for one in (each, *each.parents))}
     for below in {os.path.dirname(item.name) for item in images}:  # noqa: PTH120 - quick
         if not Path(os.path.realpath(out / below)).is_relative_to(root):
-            message = (
+            refuse(
                 f"results must stay inside {quoted(out)}; got {quoted(out / below)}, a link to "
                 f"{quoted(os.path.realpath(out / below))}. Remove it, or choose another folder."
             )
-            raise RefusedError(message)
     names = [f"{item.name}{ending}" for item in images for ending in options.all_endings()]
     present = [out / name for name in (*names, *OF_RUN) if os.path.lexists(f"{out}{os.sep}{name}")]
-    for path in present:
-        if _identity(path) in taken:
-            message = (
-                f"results must not replace an input; got {quoted(path)}, which is both. "
-                "Choose another folder."
-            )
-            raise RefusedError(message)
+    refuse_inputs(present, files)
     if present and not replace:
         more = f" and {len(present) - 1} more" if len(present) > 1 else ""
-        message = (
+        refuse(
             f"--out must hold no earlier results; got {quoted(present[0])}{more}. Pass --resume to "
             "continue that run, --overwrite to replace its results, or choose another folder."
         )
-        raise RefusedError(message)
     of_run = [out / name for name in OF_RUN]
     for path, folder in (*((path, False) for path in of_run), (out / STATE, True)):
         if os.path.lexists(path) and folder != is_folder(path):
-            message = (
+            refuse(
                 f"--out must hold {'a folder' if folder else 'a file'} of the name {path.name!r}; "
                 f"got something else at {quoted(path)}. Remove it, or choose another folder."
             )
-            raise RefusedError(message)
     return [path for path in present if path not in of_run]
+
+
+def refuse_inputs(results: Sequence[Path], files: Sequence[Path]) -> None:
+    """Raise RefusedError if a result would replace one of the files that are read, or hold one."""
+    folders = {Path(os.path.realpath(path)).parent for path in files}
+    taken = {_identity(path) for path in files}
+    taken |= {_identity(one) for each in folders for one in (each, *each.parents)}
+    for path in results:
+        if _identity(path) in taken - {None}:
+            refuse(
+                f"results must not replace an input; got {quoted(path)}, which is both. "
+                "Choose another folder."
+            )
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -311,12 +311,11 @@ def refuse_difference(out: Path, now: Provenance) -> None:
     remedy = "Pass --overwrite to compute all results again, or choose another folder."
     found = differences(now, read_run(path, "--resume", remedy))
     if found:
-        message = (
+        refuse(
             f"--resume needs the options and versions of the run that wrote {quoted(path)}; "
             f"got {'; '.join(found)}. Use those, pass --overwrite to compute all results again, "
             "or choose another folder."
         )
-        raise RefusedError(message)
 
 
 def count_others(out: Path, names: Collection[str]) -> int:
@@ -393,7 +392,7 @@ def holds(path: Path, known: Output | None, *, hashed: bool = True) -> bool:
 
 
 def checksum_of_image(files: Sequence[Path], options: Options) -> str:
-    """Return the checksums of an image and of the image in which it is measured."""
+    """Return the checksums of an image and of the files beside it."""
     from equilabel.storage.images import hash_of
 
     def checksum(path: Path) -> str:

@@ -7,7 +7,7 @@ import os
 import stat
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import filterfalse
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,10 +16,12 @@ from equilabel.storage.files import refuse_url
 from equilabel.storage.images import SUFFIXES, TIFF
 from equilabel.storage.ome_zarr import describes_labels, is_zarr
 
-from .options import RefusedError
+from .options import RefusedError, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from .options import Options
 
 # ---- Names of files: without endings, and as they are printed
 
@@ -83,7 +85,13 @@ class Input:
     path: Path  # as it was typed
     name: str = ""  # of the results below the output folder, without endings: "day1/cells"
     complaint: str = ""  # why it cannot be read; "" for an image
-    image: Path | None = None  # the image to measure in, if the input holds labels
+    # files of the same pixels: the "image" to measure labels in; "markers" and "mask" of an image
+    beside: Mapping[str, Path] = field(default_factory=dict)
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """All files that are read, by name; the input itself is ""."""
+        return {"": self.path, **self.beside}
 
 
 def find(
@@ -144,8 +152,7 @@ class _Search(NamedTuple):
 def _behind(word: str, search: _Search) -> Iterator[Input]:
     """Yield what a word of the command line stands for."""
     if not word.strip():
-        message = f"INPUT must be a file, a folder or a pattern; got {word!r}."
-        raise RefusedError(message)
+        refuse(f"INPUT must be a file, a folder or a pattern; got {word!r}.")
     path = expanded(word)
     kind = kind_of(path)
     if kind != NOTHING:
@@ -274,6 +281,13 @@ def kind_of(path: Path) -> str:
     return FILE if stat.S_ISREG(mode) else "neither file nor folder"
 
 
+def refuse_kind(name: str, path: Path, wanted: str = FILE, remedy: str = "Check the path.") -> None:
+    """Raise RefusedError unless there is a file, or a Zarr, at the path of an argument."""
+    kind = kind_of(path)
+    if kind != FILE and not is_zarr(path):
+        refuse(f"{name} must be {wanted}; got {quoted(path)}, {kind}. {remedy}")
+
+
 def is_named_as_image(path: Path) -> bool:
     """Return whether the name of a file has the ending of an image."""
     return path.suffix.lower() in SUFFIXES and path.name[0] != "."
@@ -360,26 +374,23 @@ def find_pairs(
     kind = kind_of(path)
     if kind == FILE or is_zarr(path):
         if len(inputs) > 1:
-            message = (
+            refuse(
                 f"--image must be a folder for {len(inputs)} files of labels; got the file "
                 f"{quoted(path)}. Pass the folder that holds their images."
             )
-            raise RefusedError(message)
-        return [_renamed(replace(item, image=path)) for item in inputs], skipped
+        return [_renamed(replace(item, beside={"image": path})) for item in inputs], skipped
     if kind != FOLDER:
-        message = f"--image must be a file or a folder; got {quoted(path)}, {kind}. Check the path."
-        raise RefusedError(message)
+        refuse_kind("--image", path, "a file or a folder")
     images, _ = find([image], out, recursive=recursive, labels=True)
     together = {item.path.resolve() for item in images if not item.complaint}
     if {item.path.resolve() for item in inputs} & together:  # labels and images are in one folder
         images = [item for item in images if base(item.name, LABELS) == item.name]
         inputs = [item for item in inputs if base(item.name, LABELS) != item.name]
         if not inputs:
-            message = (
+            refuse(
                 f"LABELS must end in one of {list(LABELS)} beside their images; got none in "
                 f"{quoted(path)}. Rename them, or put them into a folder of their own."
             )
-            raise RefusedError(message)
     known: dict[str, list[Path]] = {}
     for item in images:
         for name in dict.fromkeys((item.name, base(item.name, IMAGES))):
@@ -411,7 +422,7 @@ def _paired(item: Input, known: dict[str, list[Path]], folder: Path) -> Input:
     short = base(item.name, LABELS)
     found = known.get(item.name) or known.get(short) or known.get(base(short, IMAGES)) or []
     if len(found) == 1:
-        return replace(item, name=short, image=found[0])
+        return replace(item, name=short, beside={"image": found[0]})
     if found:
         got = " and ".join(quoted(path.name) for path in found)
         message = f"labels must have one image; got {got} in {quoted(folder)}. Rename one."
@@ -420,6 +431,50 @@ def _paired(item: Input, known: dict[str, list[Path]], folder: Path) -> Input:
             f"labels must have an image of their name; got none for {quoted(short)} in "
             f"{quoted(folder)}. Rename one, or pass both files by their names."
         )
+    return replace(item, complaint=message)
+
+
+# ---- Images and their markers and masks
+
+NAME = "{name}"  # in a pattern: the name of the results of an image
+
+
+def add_files(inputs: Sequence[Input], options: Options) -> list[Input]:
+    """Give each image its files of --markers and --mask; images without them get a complaint.
+
+    Files that belong to images in the same folder are not images themselves.
+    """
+    found = list(inputs)
+    for name, word in options.beside.items():
+        pattern = expanded(word, f"--{name}")
+        if NAME not in word:
+            remedy = f"Try 'folder/{NAME}_{name}.tif'."
+            refuse_kind(f"--{name}", pattern, f"a file, or a pattern with {NAME}", remedy)
+        found = [_with_file(item, name, pattern) for item in found]
+    others = [path for item in found for path in item.beside.values()] if options.beside else []
+    taken = set(map(os.path.abspath, others))
+    own = [item for item in found if os.path.abspath(item.path) not in taken]  # noqa: PTH100
+    found = own or found
+    if found and all(item.complaint for item in found):
+        raise RefusedError(found[0].complaint)
+    return found
+
+
+def _with_file(item: Input, name: str, pattern: Path) -> Input:
+    """Return an image with the file of an option, found by a pattern or the same for all."""
+    if item.complaint:
+        return item
+    files = [str(pattern)]
+    if NAME in files[0]:
+        own = files[0].replace(NAME, glob.escape(item.name))
+        files = sorted(glob.glob(own))  # noqa: PTH207 - an absolute pattern
+    if len(files) == 1:
+        return replace(item, beside={**item.beside, name: Path(files[0])})
+    got = " and ".join(map(quoted, files[:2])) or "none"
+    message = (
+        f"--{name} must have one file for each image; got {got} for {quoted(item.name)} with "
+        f"{quoted(pattern)}. Check the pattern."
+    )
     return replace(item, complaint=message)
 
 
@@ -439,24 +494,22 @@ def refuse_clashes(inputs: Sequence[Input], endings: Mapping[str, str]) -> None:
             continue
         other = first.setdefault(_key(item.name), item)
         if other is not item:
-            message = (
+            refuse(
                 f"inputs must have names of their own; got {quoted(other.path)} and "
                 f"{quoted(item.path)}, both for {quoted(item.name + ending)}. Rename one, or use "
                 "another --out for it; below one folder, --recursive keeps subfolders apart."
             )
-            raise RefusedError(message)
 
     known = {_key(item.name + end): item for item in first.values() for end in endings.values()}
     for item in first.values():
         for folder in map(str, PurePosixPath(item.name).parents if "/" in item.name else ()):
             found = known.get(_key(folder))
             if found is not None:
-                message = (
+                refuse(
                     f"results must not lie in others; got {quoted(item.path)}, whose results are "
                     f"in {quoted(folder)}, also a result of {quoted(found.path)}. Rename that "
                     "folder, or use another --out for it."
                 )
-                raise RefusedError(message)
 
 
 def _key(name: str) -> str:
@@ -467,21 +520,19 @@ def refuse_to_replace(present: Sequence[Path], which: str = "other files") -> No
     """Raise RefusedError if there are files that results would replace."""
     if present:
         more = f" and {len(present) - 1} more" if len(present) > 1 else ""
-        message = (
+        refuse(
             f"results must not replace {which}; got {quoted(present[0])}{more}. Pass --overwrite "
             "to replace them, or --out with another folder."
         )
-        raise RefusedError(message)
 
 
 def refuse_among(folder: Path, out: Path) -> None:
     """Raise RefusedError if the next run would read the results as slices."""
     if is_same(folder, out):
-        message = (
+        refuse(
             f"--out must be another folder than that of the slices; got {quoted(out)} for both. "
             "Choose another folder."
         )
-        raise RefusedError(message)
 
 
 def name_of(folder: Path) -> str:

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel import Segmentation, label, measure
+from equilabel import Segmentation
 from equilabel.colors import pick
 from equilabel.descriptions import describe_labels, describe_values
 from equilabel.devices import compiling
@@ -33,12 +33,15 @@ from .folder import (
     not_writable,
     parts_of,
     put_away,
+    refuse_inputs,
     remove_empty,
 )
 from .inputs import (
     FILE,
     FOLDER,
     NOTHING,
+    Input,
+    add_files,
     expanded,
     kind_of,
     name_of,
@@ -48,7 +51,7 @@ from .inputs import (
     refuse_to_replace,
     stem,
 )
-from .options import RefusedError
+from .options import RefusedError, refuse
 from .progress import describe, notes_on_machine, say_results
 from .records import Record, provenance, read_record, write_record
 from .results import Made, describe_objects, write_results
@@ -60,10 +63,11 @@ from .trial import (
     notes_of_file,
     notes_on_spacing,
     refuse_too_large,
+    try_axes,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from equilabel.array_types import HostArray
     from equilabel.storage.metadata import Header, TiffImage
@@ -83,16 +87,16 @@ class Job:
     place: Path  # folder for its results; created, and removed if the image fails
     out: Path  # the output folder, which may hold results of an earlier run
     resume: bool = False  # whether earlier results may be kept if nothing has changed
-    image: Path | None = None  # the image to measure in, if `path` holds labels
+    beside: Mapping[str, Path] = field(default_factory=dict)  # as of the input
     attempts: tuple[str, ...] = ()  # how earlier attempts of this run ended
     # what is flushed to the disk: "results"; "none" if the parent flushes them; "all" (with the
     # record) if no run would notice an incomplete record
     flush: str = "results"
 
     @property
-    def files(self) -> list[Path]:
-        """The image, and the one to measure in."""
-        return [path for path in (self.path, self.image) if path is not None]
+    def files(self) -> dict[str, Path]:
+        """The image, whose name is "", and those beside it."""
+        return {"": self.path, **self.beside}
 
     @property
     def own(self) -> Path:
@@ -101,12 +105,13 @@ class Job:
 
     def failure(self, fingerprint: str, error: str = "", how: str = "") -> Record:
         """Return the record of an image that failed, and `how` its attempt ended."""
+        beside: Any = {name: printable(path) for name, path in self.beside.items()}
         return Record(
             *(printable(self.path), printable(self.name), "failed"),
-            image="" if self.image is None else printable(self.image),
             error=error,
             fingerprint=fingerprint,
             attempts=(*self.attempts, how) if how else self.attempts,
+            **beside,
         )
 
 
@@ -123,7 +128,7 @@ def label_one(
     with warnings.catch_warnings(record=True) as caught, passing:
         warnings.simplefilter("always")
         try:
-            files = job.files
+            files = list(job.files.values())
             before = [path.stat() for path in parts_of(files)]
             record = replace(record, sha256=checksum_of_image(files, options))
             given = job.out, job.name, options, record.fingerprint, record.sha256
@@ -137,14 +142,14 @@ def label_one(
                 record = label_in_blocks(job.path, job.own, options, record, header=header, why=why)
                 _same(before, files)
             else:
-                image, values = _read(files, options)
+                image, others = _read(job.files, options)
                 _same(before, files)
                 shape, notes = image.pixels.shape, notes_of_file(image, options)
                 record = replace(record, shape=tuple(map(int, shape)), axes=image.axes, notes=notes)
                 if options.command == "measure":
-                    made, record = _measured(image, values, options, record)
+                    made, record = _measured(image, others, options, record)
                 else:
-                    made, record = _segmented(image, options, record, report)
+                    made, record = _segmented(image, others, options, record, report)
                 job.place.mkdir()  # fails if the run has ended and its folder is gone
                 record = write_results(made, job.own, options, record)
         except Exception as error:  # whatever it is, only this image fails
@@ -164,36 +169,45 @@ def label_one(
     return record
 
 
-def examine(files: Sequence[Path], options: Options) -> tuple[Sequence[Header], KnownAxes]:
-    """Return headers of an image and of the one to measure in, and its axes; raise their errors."""
+def examine(files: Mapping[str, Path], options: Options) -> Sequence[Header]:
+    """Return headers of an image and of those beside it; raise the errors of labeling.
+
+    Reads them as a run does, and tries the options with the axes and the pixel size.
+    """
     from equilabel.storage.metadata import Header
 
-    image, values = _read(files, options)
-    is_measured = options.command == "measure"
-    known = arrange(image, values, options)[2] if is_measured else known_axes(image, options)
-    each = [Header(one.pixels.shape, one.axes, one.pixels.dtype.name) for one in (image, *values)]
-    return each, known
+    with warnings.catch_warnings(action="ignore"):
+        image, others = _read(files, options)
+    if options.command == "measure":
+        known = arrange(image, others, options)[2]
+    else:
+        known = known_axes(image, options)
+        _arrays_of(others, image)
+    try_axes(options, known.axes, known.arguments)
+    images = image, *others.values()
+    return [Header(one.pixels.shape, one.axes, one.pixels.dtype.name) for one in images]
 
 
-def _read(files: Sequence[Path], options: Options) -> tuple[TiffImage, Sequence[TiffImage]]:
-    """Read a whole image, and the image in which it is measured."""
+def _read(files: Mapping[str, Path], options: Options) -> tuple[TiffImage, dict[str, TiffImage]]:
+    """Read a whole image, and those beside it, by name."""
     from equilabel.storage.images import is_tiff, read_header, read_image
 
-    whole = files[:1] if is_tiff(files[0]) else ()  # its header is read with its pixels
-    for path in files:
-        if path not in whole:
-            refuse_too_large(path, read_header(path, series=options.series), options)
-    image, *values = [
-        read_image(
+    whole = is_tiff(files[""])  # its header is read with its pixels
+    series = {name: options.series if name in ("", "image") else 0 for name in files}
+    for name, path in files.items():
+        if name or not whole:
+            refuse_too_large(path, read_header(path, series=series[name]), options)
+    found = {
+        name: read_image(
             path,
-            series=options.series,
+            series=series[name],
             memory_limit=options.memory_limit,
-            indices=options.command == "measure" and path is files[0],
-            accept=partial(refuse_too_large, path, options=options) if path in whole else None,
+            indices=name in ("markers", "mask") or (options.command == "measure" and not name),
+            accept=None if name or not whole else partial(refuse_too_large, path, options=options),
         )
-        for path in files
-    ]
-    return image, values
+        for name, path in files.items()
+    }
+    return found.pop(""), found
 
 
 def _failed(job: Job, record: Record, error: Exception) -> Record:
@@ -211,7 +225,11 @@ def _same(before: Sequence[os.stat_result], files: Sequence[Path]) -> None:
 
 
 def _segmented(
-    image: TiffImage, options: Options, record: Record, report: Callable[[str], None] | None
+    image: TiffImage,
+    others: Mapping[str, TiffImage],
+    options: Options,
+    record: Record,
+    report: Callable[[str], None] | None,
 ) -> tuple[Made, Record]:
     """Segment an image; return what was made, and its record."""
     from equilabel import segment
@@ -221,31 +239,63 @@ def _segmented(
         image.pixels,
         **options.segment,
         **known.arguments,
+        **_arrays_of(others, image),
         channel_axis=known.channel_axis,
         channel=known.channel,
         progress=report,
     )
     shown = pick(image.pixels, known.channel_axis, known.channel)
     dark = bool(options.segment.get("dark"))
-    doubt = describe_labels(result.labels, result.num, dark=dark, stacked=known.stacked)
+    doubt = ""
+    if "grow" not in result.in_pixels:  # cells may cover the image
+        doubt = describe_labels(result.labels, result.num, dark=dark, stacked=known.stacked)
     doubts = filter(None, [describe_values(shown) or doubt])
     notes = (*record.notes, *doubts, *notes_on_spacing(known, options))
     record = replace(record, notes=notes, **describe_objects(result))
     return Made(result, result.labels, shown, known, image.interval), record
 
 
+def _arrays_of(others: Mapping[str, TiffImage], image: TiffImage) -> dict[str, Any]:
+    """Return markers and mask as arguments of `segment`; raise ValueError if they do not fit."""
+    found = {}
+    for name, other in others.items():
+        masked = other.pixels.dtype == np.bool_
+        found[name] = other.pixels if masked else whole_numbers(other, f"--{name}")
+        _refuse_shape(f"--{name}", other, _shape(image), "image")
+    return found
+
+
+def _shape(image: TiffImage) -> tuple[int, ...]:
+    """Return the shape of an image without its channels."""
+    axes = zip(image.pixels.shape, image.axes, strict=True)
+    return tuple(side for side, axis in axes if axis != "C")
+
+
+def _refuse_shape(name: str, image: TiffImage, shape: tuple[int, ...], of: str) -> None:
+    """Raise ValueError if an image has another shape than what it belongs to."""
+    if _shape(image) != shape:
+        theirs, ours = (" x ".join(map(str, each)) for each in (image.pixels.shape, shape))
+        message = (
+            f"{name} must have the shape of the {of}, {ours}; got {theirs} ({image.axes}). Pass "
+            "the file that belongs to it."
+        )
+        raise ValueError(message)
+
+
 # ---- Labels that are measured
 
 
 def _measured(
-    labels: TiffImage, images: Sequence[TiffImage], options: Options, record: Record
+    labels: TiffImage, others: Mapping[str, TiffImage], options: Options, record: Record
 ) -> tuple[Made, Record]:
     """Measure labels, in an image if there is one; return what was made, and its record."""
-    numbers, values, known = arrange(labels, images, options)
+    from equilabel import measure
+
+    numbers, values, known = arrange(labels, others, options)
     names, track = options.segment.get("properties"), bool(options.segment.get("track"))
     how: Any = {"spacing": known.distances, "stacked": known.stacked, "track": track}
     table = measure(numbers, values, names, **how)
-    notes = notes_of_file(images[-1], options) if images else record.notes
+    notes = notes_of_file(others["image"], options) if others else record.notes
     notes = (*notes, *notes_on_spacing(known, options), *_notes_on_masks(numbers))
     shown = values if values is None or values.ndim == numbers.ndim else values[..., 0]
     result = Segmentation(numbers, table, None, len(table), 0, (), "", "cpu")
@@ -254,24 +304,27 @@ def _measured(
 
 
 def arrange(
-    labels: TiffImage, images: Sequence[TiffImage], options: Options
+    labels: TiffImage, others: Mapping[str, TiffImage], options: Options
 ) -> tuple[HostArray, HostArray | None, KnownAxes]:
     """Return labels, the image in which they are measured, and the meaning of their axes."""
     numbers, source, values = whole_numbers(labels), labels, None
-    for image in images:
-        values = _beside(numbers, labels.axes, image)
+    for image in others.values():
+        _refuse_shape("--image", image, numbers.shape, "labels")
+        values = image.pixels
+        if "C" in image.axes:
+            values = np.moveaxis(values, image.axes.index("C"), -1)
         known = image if image.spacing else labels
         source = replace(known, axes=image.axes.replace("C", ""))
     return numbers, values, known_axes(source, options, "labels")
 
 
-def whole_numbers(labels: TiffImage) -> HostArray:
+def whole_numbers(labels: TiffImage, name: str = "LABELS") -> HostArray:
     """Return labels as integers; raise ValueError if they are not."""
     pixels = labels.pixels
     if "C" in labels.axes:
         count = pixels.shape[labels.axes.index("C")]
         message = (
-            f"LABELS must have one number for each pixel; got {count} channels, as a picture in "
+            f"{name} must have one number for each pixel; got {count} channels, as a picture in "
             "colors has. Save the labels as TIFF of 16 or 32 bits."
         )
         raise ValueError(message)
@@ -286,27 +339,11 @@ def whole_numbers(labels: TiffImage) -> HostArray:
     whole = np.isfinite(pixels) & (pixels == np.floor(pixels)) & (np.abs(pixels) < 2**53)
     if not whole.all():
         message = (
-            f"LABELS must be whole numbers; got {pixels[~whole].flat[0].item()!r}. "
-            "Pass the file of the labels, and the image with --image."
+            f"{name} must be whole numbers; got {pixels[~whole].flat[0].item()!r}. Pass the file "
+            f"of the labels{', and the image with --image' * (name == 'LABELS')}."
         )
         raise ValueError(message)
     return pixels.astype(np.int64)
-
-
-def _beside(numbers: HostArray, axes: str, image: TiffImage) -> HostArray:
-    """Return an image with the same shape as the labels, with channels last."""
-    values = image.pixels
-    if "C" in image.axes:
-        values = np.moveaxis(values, image.axes.index("C"), -1)
-    rank = len(image.axes.replace("C", ""))
-    if values.shape[:rank] != numbers.shape:
-        theirs, ours = (" x ".join(map(str, a.shape)) for a in (image.pixels, numbers))
-        message = (
-            f"--image must have the shape of the labels; got {theirs} ({image.axes}) for labels "
-            f"of {ours} ({axes}). Pass the image that the labels were made of."
-        )
-        raise ValueError(message)
-    return values
 
 
 def _notes_on_masks(numbers: HostArray) -> tuple[str, ...]:
@@ -314,6 +351,8 @@ def _notes_on_masks(numbers: HostArray) -> tuple[str, ...]:
     most = int(numbers.max(initial=0))
     if most == 0 or (numbers[numbers > 0] != most).any():
         return ()
+    from equilabel import label
+
     _, count = label(numbers > 0, return_num=True)
     if count == 1:
         return ()
@@ -358,9 +397,10 @@ def run(
     if options.slices:
         refuse_among(path, out)
         name = name_of(path)
+    (item,) = add_files([Input(path, name)], options)
     finals = {kind: out / f"{name}{ending}" for kind, ending in options.endings().items()}
     finals["record"] = out / f"{name}{OWN_RECORD}"
-    former = _refuse_losses(finals, path, overwrite)
+    former = _refuse_losses(finals, item, overwrite)
     new = [folder for folder in (out, *out.parents) if not os.path.lexists(folder)]
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -368,7 +408,7 @@ def run(
     except OSError as error:
         raise not_writable(out, error) from error
     try:
-        job = Job(0, path, name, place / "results", out, flush="all")
+        job = Job(0, path, name, place / "results", out, beside=item.beside, flush="all")
         with Waiting() as waiting, compiling.listening(waiting.compiling):
             record = label_one(job, options, provenance(options), waiting)
         if record.status == "failed":
@@ -383,7 +423,7 @@ def run(
     finally:
         shutil.rmtree(place, ignore_errors=True)
         remove_empty(*new)
-    say_results(describe(record), (*record.notes, *notes_on_machine()), finals)
+    say_results(describe(record, options.splitting), (*record.notes, *notes_on_machine()), finals)
     return 0
 
 
@@ -402,25 +442,19 @@ def _file(word: str, options: Options) -> Path:
     raise RefusedError(message + remedies.get(kind, "Check the path."))
 
 
-def _refuse_losses(finals: dict[str, Path], image: Path, overwrite: bool) -> set[Path]:
+def _refuse_losses(finals: dict[str, Path], item: Input, overwrite: bool) -> set[Path]:
     """Return unchanged results of an earlier call for an image; refuse to replace other files."""
     present = [path for path in finals.values() if os.path.lexists(path)]
+    refuse_inputs(present, list(item.files.values()))
     for path in present:
-        if path.exists() and (path.samefile(image) or path.resolve() in image.resolve().parents):
-            message = (
-                f"results must not replace the image; got {quoted(path)} for both. "
-                "Choose another folder with --out."
-            )
-            raise RefusedError(message)
         if is_obstacle(path):
-            message = (
+            refuse(
                 f"--out must hold no folder of the name of a result; got {quoted(path)}. "
                 "Choose another folder."
             )
-            raise RefusedError(message)
     record, former = finals["record"], set()
     known = read_record(record)
-    if known is not None and Path(known.file).name == printable(image.name):
+    if known is not None and Path(known.file).name == printable(item.path.name):
         outputs = known.outputs.values()
         each = {record.with_name(Path(output["file"]).name): output for output in outputs}
         former = {record, *(path for path, output in each.items() if holds(path, output))}

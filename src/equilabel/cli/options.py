@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from equilabel.options import (
     ALL,
@@ -33,11 +33,15 @@ class RefusedError(Exception):
     """A run cannot start; the message tells the user why."""
 
 
+def refuse(message: str) -> NoReturn:
+    """Raise RefusedError."""
+    raise RefusedError(message)
+
+
 def refuse_both(resume: bool, overwrite: bool) -> bool:
     """Raise RefusedError if both are set; return the first."""
     if resume and overwrite:
-        message = "--resume and --overwrite must not be combined; got both. Leave one out."
-        raise RefusedError(message)
+        refuse("--resume and --overwrite must not be combined; got both. Leave one out.")
     return resume
 
 
@@ -45,11 +49,10 @@ def refuse_no_address(where: str, *words: str) -> None:
     """Raise RefusedError if the value of --scheduler is no address, nor one of some words."""
     if where not in words and "://" not in where:
         others = f"{', '.join(words)}, or " if words else ""
-        message = (
+        refuse(
             f"--scheduler must be {others}an address such as tcp://host:8786; got {where!r}. "
             "Leave it out if unsure."
         )
-        raise RefusedError(message)
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,21 @@ class Options(ImageOptions):
         commands=EVERY,
     )
     command: str = "batch"  # "batch" finds objects, "measure" measures labels
+
+    @property
+    def beside(self) -> dict[str, str]:
+        """The files of the same pixels that were given."""
+        given = {"markers": self.markers, "mask": self.mask}
+        return {name: word for name, word in given.items() if word is not None}
+
+    @property
+    def splitting(self) -> str:
+        """How objects are split, for the line about an image; "" if not, or at necks."""
+        if self.markers is not None:
+            return "split at markers"
+        along = "bright" if self.segment.get("dark") else "dark"
+        by_intensity = self.segment.get("split") and self.segment.get("split_by") == "intensity"
+        return f"split along {along} lines" if by_intensity else ""
 
     def endings(self) -> dict[str, str]:
         """Return the endings of the names of the files written for an image, by kind."""

@@ -17,7 +17,7 @@ from equilabel.options import PANELS, Option, SegmentOptions, options_of
 from equilabel.quantities import KINDS as DIMENSIONS
 from equilabel.quantities import Quantity, parse
 
-from .options import ChunkOptions, Options, RefusedError, RunOptions
+from .options import ChunkOptions, Options, RefusedError, RunOptions, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,8 +39,7 @@ def threshold(text: str) -> str | float | tuple[float, float]:
         return values[0] if len(values) == 1 else (values[0], values[1])
     if text.strip().replace("_", "").isalpha() and text.strip().lower() not in ("nan", "inf"):
         return text.strip().lower()
-    message = f"--threshold must be a method, a number or 'low,high'; got {text!r}. Try 'otsu'."
-    raise RefusedError(message)
+    refuse(f"--threshold must be a method, a number or 'low,high'; got {text!r}. Try 'otsu'.")
 
 
 def length(name: str, text: str) -> float | str | tuple[float | str, ...]:
@@ -57,18 +56,16 @@ def length(name: str, text: str) -> float | str | tuple[float | str, ...]:
     found = [_quantity(name, part, text) for part in parts]
     written = [part.strip()[-1:].isdigit() for part in parts]
     if any(written) and not all(written):  # "0,3um" may be a decimal comma
-        message = (
+        refuse(
             f"--{name} must have a unit for each axis, or for none; got {text!r}. "
             f"Write a point in place of the comma, or '{parts[0].strip()}px,...'."
         )
-        raise RefusedError(message)
     for quantity in found:
         if quantity.power > 1:
-            message = (
+            refuse(
                 f"--{name} must be a length; got {text!r}, {DIMENSIONS[quantity.power]}. "
                 f"Pass for instance '{float(quantity.value):g}{quantity.unit}'."
             )
-            raise RefusedError(message)
     values = tuple(map(_short, found))
     return values[0] if len(values) == 1 else values
 
@@ -92,8 +89,7 @@ def size(name: str, text: str) -> int | str:
     if isinstance(found, str):
         return found
     if found != int(found):
-        message = f"--{name} must be whole pixels; got {text!r}. Try '{found:.0f}'."
-        raise RefusedError(message)
+        refuse(f"--{name} must be whole pixels; got {text!r}. Try '{found:.0f}'.")
     return int(found)
 
 
@@ -120,11 +116,10 @@ def spacing(text: str) -> tuple[float, ...]:
     """
     values = _numbers(text)
     if not 1 <= len(values) <= 3 or min(values) <= 0:
-        message = (
+        refuse(
             f"--spacing must be 1 to 3 numbers above 0; got {text!r}. "
             "Try '0.1', or '0.5,0.1,0.1' for z, y and x."
         )
-        raise RefusedError(message)
     return values
 
 
@@ -136,11 +131,10 @@ def chunks(text: str) -> int | tuple[int, ...]:
     """
     values = _numbers(text, int)
     if not values or any(value < 1 and value != -1 for value in values):
-        message = (
+        refuse(
             f"--chunks must be whole numbers of 1 or more, or -1, separated by commas; got "
             f"{text!r}. Try '256', or '64,256,256' for z, y and x."
         )
-        raise RefusedError(message)
     return values[0] if len(values) == 1 else values
 
 
@@ -152,8 +146,7 @@ def properties(text: str) -> tuple[str, ...]:
     """
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
-        message = f"--properties must be names separated by commas; got {text!r}. Try 'label,area'."
-        raise RefusedError(message)
+        refuse(f"--properties must be names separated by commas; got {text!r}. Try 'label,area'.")
     return names
 
 
@@ -176,8 +169,7 @@ def unit(text: str) -> str:
 
     if spelled(text) in LENGTHS:
         return spelled(text)
-    message = f"--unit must be one of {list(LENGTHS)}; got {text!r}."
-    raise RefusedError(message)
+    refuse(f"--unit must be one of {list(LENGTHS)}; got {text!r}.")
 
 
 def memory_limit(text: str | None, jobs: int) -> int:
@@ -194,8 +186,7 @@ def memory_limit(text: str | None, jobs: int) -> int:
     power = ["", *(unit[0].lower() for unit in UNITS[1:])].index(found[2]) if found else 0
     size = int(float(found[1]) * (1024 if found[3] else 1000) ** power) if found else 0
     if size < 1:
-        message = f"--memory-limit must be a size above 0; got {text!r}. Try '4GB' or '500MB'."
-        raise RefusedError(message)
+        refuse(f"--memory-limit must be a size above 0; got {text!r}. Try '4GB' or '500MB'.")
     return size
 
 
@@ -218,8 +209,7 @@ def word(name: str, text: str, words: Sequence[str]) -> str:
         return text.lower()
     near = get_close_matches(text.lower(), words, n=1, cutoff=0.5)
     remedy = f"Did you mean {near[0]!r}?" if near else f"Pass {words[0]!r} if unsure."
-    message = f"--{name} must be one of {list(words)}; got {text!r}. {remedy}"
-    raise RefusedError(message)
+    refuse(f"--{name} must be one of {list(words)}; got {text!r}. {remedy}")
 
 
 def number(name: str, text: str, example: str, kind: Callable[[str], Any] = float) -> Any:
@@ -231,8 +221,7 @@ def number(name: str, text: str, example: str, kind: Callable[[str], Any] = floa
     values = _numbers(text, kind)
     if len(values) != 1:
         what = "a whole" if kind is int else "a finite"
-        message = f"--{name} must be {what} number; got {text!r}. Try {example!r}."
-        raise RefusedError(message)
+        refuse(f"--{name} must be {what} number; got {text!r}. Try {example!r}.")
     return values[0]
 
 

@@ -78,8 +78,8 @@ WIDE = 16  # characters of a bar
 EVERY = 60.0  # seconds between lines about the progress of a run without a bar
 
 
-def describe(record: Record) -> str:
-    """Describe the record of an image in a line.
+def describe(record: Record, splitting: str = "") -> str:
+    """Describe the record of an image in a line, with how its objects are split.
 
     >>> from equilabel.cli.records import Record
     >>> describe(Record("cells.tif", "cells", "done", objects=57, threshold=103.5, seconds=0.42))
@@ -99,6 +99,7 @@ def describe(record: Record) -> str:
     elif isinstance(threshold, float):
         threshold = f"{threshold:.6g}"
     parts = [_objects(record), f"threshold {threshold}", *in_pixels(record.in_pixels)]
+    parts += [splitting] if splitting else []
     return f"{record.file}: {', '.join(parts)}, {record.seconds:.1f} s"
 
 
@@ -134,7 +135,8 @@ class Progress:
     line for each image, and sometimes one about the whole run.
     """
 
-    def __init__(self, total: int, out: Path) -> None:
+    def __init__(self, total: int, out: Path, splitting: str = "") -> None:
+        self.splitting = splitting  # how objects are split
         self.total, self.out, self.bar = total, out, sys.stdout.isatty() and can_fleet()
         self.begun, self.notes, self.pace = False, set[str](), Pace(total)
         self.told = self.pace.begun
@@ -159,7 +161,8 @@ class Progress:
         self.pace.add(record)
         count, failed = self.pace.count, record.status == "failed"
         if not self.bar:
-            say(f"[{count:{len(str(self.total))}}/{self.total}] {describe(record)}")
+            line = describe(record, self.splitting)
+            say(f"[{count:{len(str(self.total))}}/{self.total}] {line}")
         elif failed:
             say(style(describe(record), fg="red"))
         for note in record.notes if self.total > 1 else ():  # else they are printed at the end

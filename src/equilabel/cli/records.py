@@ -27,7 +27,7 @@ from equilabel.storage.files import is_folder, open_regular, replacing
 from equilabel.storage.ome_zarr import is_zarr
 
 from .inputs import FILE, FOLDER, Input, expanded, kind_of, printable, quoted
-from .options import Options, RefusedError
+from .options import Options, RefusedError, refuse
 from .parsing import fits, read_options, unit
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ READERS = (
     *("zarr", "numcodecs"),
     *("bioio", "bioio-czi", "bioio-nd2", "bioio-lif", "bioio-dv", "bioio-sldy"),
 )
+
+BESIDE = {"markers", "mask"}  # files of an image; the first records of this format lack them
 
 # What a record may hold: others may be able to write to its folder.
 Facts: TypeAlias = dict[str, Any]  # values that JSON holds, by name
@@ -93,6 +95,8 @@ class Record:
     # other fields are
     status: str
     image: str = ""  # in which labels were measured
+    markers: str = ""  # files of --markers and --mask
+    mask: str = ""
     objects: Count | None = None
     threshold: Number | tuple[Number, ...] | str | None = None
     shape: tuple[Count, ...] = ()  # of the image as it was read
@@ -112,7 +116,7 @@ class Record:
     connectivity: Count | None = None
     # lengths and sizes in pixels, by the Python names of their options
     in_pixels: dict[str, Number | tuple[Number, ...]] = field(default_factory=dict)
-    sha256: str = ""  # of the image file
+    sha256: str = ""  # of the image file, and of those above, in their order
     fingerprint: str = ""  # of the parameters and versions
     # how each attempt that did not finish ended: "SIGKILL", "time limit", ...
     attempts: tuple[str, ...] = ()
@@ -297,11 +301,10 @@ def _content(path: Path, option: str, remedy: str) -> Facts:
     for name, kind in {"format": int, "parameters": dict, "versions": dict}.items():
         value = content.get(name) if isinstance(content, dict) else None
         if type(value) is not kind or (kind is int and value != FORMAT):
-            message = (
+            refuse(
                 f"{needs} this version of equilabel did not write: {name!r} is "
                 f"{reprlib.repr(value)}. {remedy}"
             )
-            raise RefusedError(message)
     return dict(content)
 
 
@@ -335,7 +338,7 @@ def _fitting(entry: Any) -> Record:
     """Return a Record from the content of a file; raise ValueError if it does not fit."""
     record = msgspec.convert(entry, Record)
     msgspec.convert(entry["frames"], list[Frame])
-    if set(entry) != set(vars(record)) or len(record.sizes) not in (0, 3):
+    if set(vars(record)) - BESIDE != set(entry) - BESIDE or len(record.sizes) not in (0, 3):
         message = f"a record must have its fields, and no others; got {sorted(entry)}."
         raise ValueError(message)
     return record
@@ -375,6 +378,7 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
     content = _content(expanded(path, "--from"), "--from", "Pass the one in a folder of results.")
     now, then = read_options(given), content["parameters"]
     values = {**now.parameters(), **{name: _tupled(then[name]) for name in then}}
+    values |= {name: str(_there(values[name], content)) for name in BESIDE if values.get(name)}
     values |= {name: value for name, value in now.parameters().items() if name in typed}
     _check(path, content, values, now.command)
     chosen = {name: values[name] for name in options_of(SegmentOptions) if name in values}
@@ -394,55 +398,56 @@ def _check(path: Path, content: Facts, values: Mapping[str, Any], command: str) 
     theirs = values.get("command", "batch")
     if theirs != command:
         wanted = "`equilabel measure`" if command == "measure" else "`equilabel batch` or `segment`"
-        message = (
+        refuse(
             f"--from must be of a run of {wanted}; got {quoted(path)}, of `equilabel {theirs}`. "
             f"Use `equilabel {theirs} --from`, or type the options of that run."
         )
-        raise RefusedError(message)
     known = {*OPTIONS, "command"}
     unknown = [name for name, value in values.items() if name not in known and value]
     if unknown:
         version = content["versions"].get("equilabel")
-        message = (
+        refuse(
             f"--from must have options that this version knows; got {unknown[0]!r} in "
             f"{quoted(path)}, of equilabel {version}. Install that version, or remove the option "
             "from a copy of the file."
         )
-        raise RefusedError(message)
     for name in OPTIONS:
         value = values.get(name)
         if name in values and not fits(name, value):
             option = f"--{name.replace('_', '-')}"
-            message = (
+            refuse(
                 f"--from must have values that options can have; got {value!r} for {option} in "
                 f"{quoted(path)}. Correct it in a copy of the file, or type {option}."
             )
-            raise RefusedError(message)
     if values.get("unit") is not None:
         unit(values["unit"])
 
 
+def _there(path: Any, content: Facts) -> Path:
+    """Return a path of a record, which is relative to the folder where the run was started."""
+    here = Path.cwd()
+    folder, there = Path(str(content.get("folder", here))), expanded(str(path))
+    return there if folder == here else folder / there
+
+
 def _inputs(path: Path, content: Any) -> list[Input]:
-    """Return the images of a record; paths are relative to the folder where the run was started."""
-    here, found = Path.cwd(), []
-    folder = Path(str(content.get("folder", here)))
+    """Return the images of a record."""
+    found = []
     files = content.get("files", [content.get("record")])
     for entry in files if isinstance(files, list) else ():
         if not isinstance(entry, dict) or not entry.get("name"):
             continue
-        image = expanded(str(entry.get("file")))
-        image = image if folder == here else folder / image
+        image = _there(entry.get("file"), content)
         kind = kind_of(image)
         wanted = FOLDER if content["parameters"].get("slices") else FILE
         kind = wanted if kind == FOLDER and is_zarr(image) else kind
         complaint = f"INPUT must be {wanted}; got {quoted(image)}, {kind}. Pass its new path."
         item = Input(image, str(entry["name"]), "" if kind == wanted else complaint)
         if entry.get("image"):  # in which labels were measured
-            item = replace(item, image=folder / expanded(str(entry["image"])))
+            item = replace(item, beside={"image": _there(entry["image"], content)})
         found.append(item)
     if not found:
-        message = f"--from must name images; got none in {quoted(path)}. Pass them as INPUT."
-        raise RefusedError(message)
+        refuse(f"--from must name images; got none in {quoted(path)}. Pass them as INPUT.")
     return found
 
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from equilabel import contacts, measure, neighbors, relate
 
-from .inputs import FILE, expanded, kind_of, printable, quoted, refuse_to_replace, stem
+from .inputs import expanded, printable, refuse_kind, refuse_to_replace, stem
 from .one import whole_numbers
-from .options import RefusedError
 from .progress import say_results
 from .streams import Waiting, complain, explain, name_options
 from .trial import known_axes, notes_of_file, notes_on_spacing
@@ -32,9 +31,7 @@ def run(word: str, to: str | None, out: Path, options: Options, *, overwrite: bo
     files = [expanded(word, "LABELS")]
     files += [] if to is None else [expanded(to, "--to")]
     for path, name in zip(files, ("LABELS", "--to"), strict=False):
-        if (kind := kind_of(path)) != FILE:
-            message = f"{name} must be a file; got {quoted(path)}, {kind}. Check the name."
-            raise RefusedError(message)
+        refuse_kind(name, path)
     out = expanded(out, "--out")
     kinds = ("neighbors", "contacts") if to is None else ("children", "parents")
     finals = {kind: out / f"{stem(files[0])}_{kind}.{options.format}" for kind in kinds}

@@ -22,7 +22,7 @@ from equilabel import PROPERTIES
 from equilabel.storage.files import open_regular
 
 from .inputs import FILE, expanded, kind_of, quoted
-from .options import RefusedError
+from .options import RefusedError, refuse
 from .progress import images, spoken
 from .results import BINS, add_sizes
 
@@ -402,11 +402,10 @@ def read_groups(text: str | None, files: Sequence[str]) -> Groups:
         return lambda _: {}
     found = _of_pattern(text) if FIELD.search(text) else _of_table(text)
     if files and not any(any(found(file).values()) for file in files):
-        message = (
+        refuse(
             f"--group must fit a file of the run; got {text!r} for files such as "
             f"{quoted(files[0])}. Write what varies in braces, as in '{{condition}}_{{well}}.tif'."
         )
-        raise RefusedError(message)
     return found
 
 
@@ -428,11 +427,10 @@ def _of_pattern(text: str) -> Groups:
 def _of_table(text: str) -> Groups:
     path = expanded(text, "--group")
     if kind_of(path) != FILE or path.suffix.lower() != ".csv":
-        message = (
+        refuse(
             f"--group must be a pattern with names in braces, or a CSV file; got {text!r}. Try "
             "'{condition}_{well}.tif'."
         )
-        raise RefusedError(message)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
@@ -441,8 +439,7 @@ def _of_table(text: str) -> Groups:
         raise RefusedError(message) from error
     names = [name for name in (rows[0] if rows else {}) if name not in ("file", None)]
     if not rows or "file" not in rows[0]:
-        message = f"--group must have rows with a column 'file'; got none in {quoted(path)}."
-        raise RefusedError(message)
+        refuse(f"--group must have rows with a column 'file'; got none in {quoted(path)}.")
     _check(text, names)
     known = {Path(row["file"] or "").name: row for row in rows}
 
@@ -461,11 +458,10 @@ def _check(text: str, names: Sequence[str]) -> None:
         if not name.strip() or name in TAKEN or name in PROPERTIES or names.count(name) > 1
     ]
     if wrong or not names:
-        message = (
+        refuse(
             "--group must name conditions, each once, and none like a column of the tables; got "
             f"{text!r}. Try '{{condition}}_{{well}}.tif'."
         )
-        raise RefusedError(message)
 
 
 # ---- The conditions in the report of a run: a point for each image, and medians

@@ -224,7 +224,7 @@ def _give_up(error: Exception) -> None:
 # ---- Errors as one line of text, with the names of command-line options
 
 HANDLES = (errno.EMFILE, errno.ENFILE)
-LENGTHS = ("sigma", "closing", "opening", "background", "block-size")
+LENGTHS = ("sigma", "closing", "opening", "background", "block-size", "grow")
 MEMORY = "out of memory"  # a possible end of an attempt
 
 

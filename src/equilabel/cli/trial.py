@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # ---- What a file says of its axes, channels and pixel size, and notes about what was guessed
 
 MOST = 12  # channels listed in a message
-LENGTHS = ("sigma", "block_size", "background", "closing", "opening")
+LENGTHS = ("sigma", "block_size", "background", "closing", "opening", "grow")
 PIXEL = "px"  # unit of lengths if the pixel size is unknown
 
 
@@ -279,7 +279,7 @@ def forecast(header: Header, options: Options) -> int:
     channels, pixels = _channels(header), _pixels(header)
     image = header.nbytes * (2 if channels > 1 else 1)  # a copy with channels last is measured
     measured = MEASURED if options.command == "measure" else LABELED
-    base, each = of_pixels(options.segment, measured)
+    base, each = of_pixels({**options.segment, **options.beside}, measured)
     drawn = _drawn(pixels, options)
     return base + image + max(pixels * each, pixels * NUMBERS + drawn)  # not at the same time
 
@@ -342,11 +342,12 @@ def takes_whole(path: Path, options: Options) -> bool:
 def needs_whole(options: Options) -> dict[str, object]:
     """Return the options that need all pixels of an image at once, such as `track`."""
     given = options.segment
-    return {
+    whole = {
         name: given[name]
         for name, (default, _) in options_of(SegmentOptions).items()
         if name not in in_blocks() and given[name] != default
     }
+    return whole | options.beside
 
 
 def refuse_too_large(path: Path, header: Header, options: Options) -> None:

@@ -21,7 +21,6 @@ from .output import (
     passes_of,
     takes_labels,
 )
-from .parts import label_large
 from .problem import check_count, check_whole_pixels, make_grid, most_labels
 
 if TYPE_CHECKING:
@@ -200,6 +199,8 @@ def _label_tiles(problem: Problem, _: Wanted) -> Solution | None:
 
 
 def _label_in_parts(problem: Problem, _: Wanted) -> Solution | None:
+    from .parts import label_large
+
     found = label_large(problem)
     return None if found is None else Solution(*found)
 

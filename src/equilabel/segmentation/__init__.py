@@ -14,19 +14,20 @@ from equilabel.papers import find_method
 from .checks import check_sizes, in_pixels, knows_images, refuse_colors, take_channel
 from .filters import as_pixels, smooth
 from .result import Segmentation
+from .seeds import reach
 from .stages import (
     Splitting,
+    check_beside,
     check_track,
     counted_for,
     default_properties,
     drop,
     find_foreground,
-    keep_objects,
-    make_table,
+    grow_objects,
+    measure_objects,
     properties_for,
     radii_in_pixels,
     split_objects,
-    with_tracks,
 )
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def segment(
     min_size: Size = 0,
     max_size: Size | None = None,
     exclude_border: bool = False,
+    grow: Length = 0.0,
     keep: str | None = None,
     properties: Iterable[str] | None = None,
     spacing: float | Sequence[float] | None = None,
@@ -127,6 +129,7 @@ def segment(
         `split_touching`.
     markers : array of bool or int, optional
         Where objects are: objects with several markers are split among them, and nothing else is.
+        Each region of a mask, or of numbers that are all the same, is a marker.
     mask : array of bool, optional
         Where objects may be: other pixels are background. The threshold is that of the whole image.
     min_size, max_size : int or str
@@ -134,6 +137,10 @@ def segment(
         area (in 3D a volume) with a unit: "5um2", "1um3".
     exclude_border : bool
         Whether to drop objects that touch the border of the image. Axes of length 1 have no border.
+    grow : float or str
+        How far objects grow into their surroundings before they are measured, as with the function
+        `grow`: cells around nuclei, which have their numbers. In pixels of the smallest spacing or
+        with a unit, "5um"; with a `mask`, no further than that.
     keep : str, optional
         Condition on columns of the table, "circularity > 0.8 and area < 500"; other objects are
         dropped. See `filter_objects`. What it names is measured, and added to the table.
@@ -160,8 +167,8 @@ def segment(
         luminance), "red", "green", "blue", or a stain: "hematoxylin", "eosin" or "dab".
     progress : callable, optional
         Called with the name of each stage before it starts: "background", "binarize", "close and
-        open", "fill", "label", "split", "drop" and "measure"; stages that are not needed are left
-        out. An exception that it raises ends the run.
+        open", "fill", "label", "split", "drop", "grow" and "measure"; those that are not needed are
+        left out. An exception that it raises ends the run.
 
     Returns
     -------
@@ -198,7 +205,9 @@ def segment(
     distances = check_spacing(spacing, rank)
     check_track(track, stacked)
     scale: dict[str, Any] = {"spacing": None if spacing is None else distances, "unit": unit}
-    splitting = Splitting.of(split, split_by, markers, rank, dark=dark, **scale)
+    seeds, inside = check_beside(markers, mask, pixels)
+    splitting = Splitting.of(split, split_by, seeds, rank, dark=dark, **scale)
+    far = reach("grow", grow, **scale)
     sizes = check_sizes(min_size, max_size, rank, **scale)
     radii = radii_in_pixels(pixels.ndim, background, closing, opening, stacked=stacked, **scale)
     wanted = default_properties(rank, distances, stacked) if properties is None else properties
@@ -218,25 +227,23 @@ def segment(
             block_size=block_size,
             offset=offset,
             fill_holes=fill_holes,
-            mask=mask,
+            mask=inside,
             stacked=stacked,
             **scale,
         )
         report("label")
-        how: Any = {"stacked": stacked, "method": method, "device": where}
-        problem = problem_of(*foreground, connectivity, **how)
+        problem = problem_of(
+            *foreground, connectivity, stacked=stacked, method=method, device=where
+        )
         wanted = counted_for(names, rank, splitting, exclude_border=exclude_border)
         request = make_request(wanted, channels, problem.image.shape, spacing, stacked=stacked)
         made = solve(problem, request, counted=True, painted=splitting.needed)
         gray, hops = partial(smooth, pixels, sigma, stacked=stacked, **scale), connectivity or rank
         made = split_objects(made, request, splitting, hops, report, gray)
         made = drop(problem, made, report, limits=sizes, exclude_border=exclude_border)
-        report("measure")
-        labels = made.labels
-        table: Any = make_table(request.columns(made.counts, labels), names)
-        table, count = keep_objects(table, labels, int(made.count), keep)
-        table = with_tracks(table, names, labels) if track else table
-        labels = place(labels, home)
+        made = grow_objects(made, request, far, inside, report)
+        table, count = measure_objects(request, made, names, keep, report, track=track)
+        labels = place(made.labels, home)
     lengths = (sigma, block_size, splitting.depth if splitting.at_necks else None)
     return Segmentation(
         labels=labels,
@@ -247,7 +254,7 @@ def segment(
         spacing=distances,
         method=find_method(method).name,
         device=where,
-        in_pixels=in_pixels(pixels.ndim, *lengths, *sizes, stacked=stacked, **scale)
+        in_pixels=in_pixels(pixels.ndim, *lengths, *sizes, reach=far, stacked=stacked, **scale)
         | radii.in_pixels(stacked),
     )
 

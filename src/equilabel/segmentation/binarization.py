@@ -23,7 +23,6 @@ from .filters import (
     warn_of_wide_blur,
     widths_in_pixels,
 )
-from .per_object import threshold_objects
 from .thresholds import find_threshold
 
 if TYPE_CHECKING:
@@ -95,6 +94,8 @@ def apply_threshold(
     if isinstance(level, tuple):
         return from_mask(_hysteresis(pixels, *level, dark=dark, stacked=stacked)), level
     if level == "per_object":
+        from .per_object import threshold_objects
+
         how: Any = {"dark": dark, "stacked": stacked, "spacing": None}
         if spacing is not None:
             apart = per_axis("spacing", spacing, pixels.ndim, stacked=stacked)

@@ -233,6 +233,7 @@ def in_pixels(
     smallest: int,
     largest: int | None,
     *,
+    reach: float = 0.0,
     stacked: bool,
     **scale: Any,
 ) -> dict[str, Any]:
@@ -248,6 +249,8 @@ def in_pixels(
         used["block_size"] = tuple(map(int, sides[first:]))
     if depth is not None:
         used["split"] = depth
+    if reach:
+        used["grow"] = reach
     return {**used, "min_size": smallest, "max_size": largest}
 
 

@@ -67,7 +67,8 @@ class Segmentation:
     in_pixels : dict
         Lengths and sizes that were used, in pixels, by the names of the parameters of `segment`:
         "sigma" along each spatial axis, "min_size", "max_size" and, if used, "split" and, along
-        each spatial axis, "block_size", "background", "closing" and "opening".
+        each spatial axis, "block_size", "background", "closing" and "opening"; "grow", of the
+        smallest spacing.
     """
 
     labels: HostArray

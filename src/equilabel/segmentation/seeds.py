@@ -74,12 +74,8 @@ def grow(
             "distance or mask must be given; got neither. Pass how far objects grow, such as 5."
         )
         raise ValueError(message)
-    far = np.inf
-    if distance is not None:
-        parse("distance", distance)
-        finest = (min(distances),)
-        given: Any = None if spacing is None else finest
-        far = length_in_pixels("distance", distance, 1, spacing=given, unit=unit)[0] * finest[0]
+    scale: Any = {"spacing": None if spacing is None else distances, "unit": unit}
+    far = np.inf if distance is None else reach("distance", distance, **scale) * min(distances)
     numbers = fetch(source)
     masks = None if mask is None else beside("mask", mask, numbers).astype(bool)
     images = None if image is None else beside("image", image, numbers)
@@ -88,6 +84,17 @@ def grow(
         area, values = (None if each is None else each[k] for each in (masks, images))
         out[k] = _grow_one(numbers[k], far, area, values, distances)
     return place_like(source, out)
+
+
+def reach(name: str, distance: Any, spacing: Sequence[float] | None, unit: str | None) -> float:
+    """Return how far objects grow, in pixels of the smallest spacing; raise the errors of `parse`.
+
+    >>> reach("grow", "2um", (1.0, 0.5), "um")
+    4.0
+    """
+    parse(name, distance)
+    finest = None if spacing is None else (min(spacing),)
+    return length_in_pixels(name, distance, 1, spacing=finest, unit=unit)[0]
 
 
 def place_like(source: HostArray, made: HostArray) -> HostArray:
@@ -141,6 +148,15 @@ def finite(image: HostArray) -> NDArray[np.float64]:
 # ---- Parts around given markers
 
 
+def check_markers(markers: Any, labels: HostArray, of: str = "labels") -> HostArray:
+    """Return markers on the host; raise TypeError or ValueError unless they are beside labels."""
+    seeds = beside("markers", markers, labels, of)
+    if seeds.dtype.kind not in "bui":
+        message = f"markers must be a mask or integers; got {seeds.dtype}. Pass label(markers)."
+        raise TypeError(message)
+    return seeds
+
+
 def split_at_markers(
     labels: HostArray,
     markers: Any,
@@ -153,19 +169,17 @@ def split_at_markers(
 
     Each pixel belongs to the marker that floods it first, from the greatest distance to the
     background (from the brightest pixel, with an image) downwards. Objects with one marker or none
-    stay whole. Labels of parts follow those of the objects.
+    stay whole. Each region of a mask, or of numbers that are all the same, is a marker. Labels of
+    parts follow those of the objects.
     """
     from scipy.ndimage import find_objects
     from skimage.segmentation import watershed
 
-    seeds = beside("markers", markers, labels)
-    if seeds.dtype.kind not in "bui":
-        message = f"markers must be a mask or integers; got {seeds.dtype}. Pass label(markers)."
-        raise TypeError(message)
-    if seeds.dtype == np.bool_:
+    seeds = check_markers(markers, labels)
+    if (seeds == seeds.max(initial=0)).sum() == np.count_nonzero(seeds):  # a mask, of any type
         from equilabel.labeling import label
 
-        seeds = label(seeds, stacked=stacked)
+        seeds = label(seeds != 0, stacked=stacked)
     if not (seeds[labels > 0] > 0).any() and (seeds > 0).any():
         message = "markers must lie in objects; got none that does. Pass markers inside the mask."
         raise ValueError(message)

@@ -14,7 +14,7 @@ from equilabel.measuring import PROPERTIES, check_spacing, count_labels
 from .binarization import ThresholdedImage, apply_threshold, from_mask
 from .filters import check_background_method, subtract_background, widths_in_pixels
 from .morphology import close_mask, fill_mask, open_mask
-from .seeds import beside, finite, place_like
+from .seeds import beside, check_markers, finite, grow, place_like
 from .selection import (
     columns_in,
     drop_components,
@@ -32,7 +32,6 @@ from .splitting import (
     tolerance_in_pixels,
     usual_tolerance,
 )
-from .tracking import track_overlaps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -257,9 +256,18 @@ def find_foreground(
         report("fill")
         foreground = fill_mask(foreground.mask(), stacked=stacked)
     if mask is not None:
-        inside = place_like(image, beside("mask", mask, image, "image").astype(bool))
-        foreground = from_mask(foreground.mask() & inside)
+        foreground = from_mask(foreground.mask() & place_like(image, mask))
     return foreground, found
+
+
+def check_beside(markers: Any, mask: Any, image: Array) -> tuple[Any, Any]:
+    """Return the markers and the mask of an image on the host, or None; raise their errors."""
+    seeds = None if markers is None else check_markers(markers, image, "image")
+    inside = None if mask is None else beside("mask", mask, image, "image").astype(bool)
+    if inside is not None and inside.size and not inside.any():
+        message = "mask must have pixels in which objects may be; got none. Pass another mask."
+        raise ValueError(message)
+    return seeds, inside
 
 
 def drop(
@@ -290,6 +298,23 @@ def drop(
     return found if kept is None else found._replace(counts=found.counts.select(kept))
 
 
+def grow_objects(
+    found: Solution,
+    request: Request,
+    pixels: float,
+    mask: HostArray | None,
+    report: Callable[[str], None],
+) -> Solution:
+    """Grow objects by pixels of the smallest spacing, within a mask; count them again."""
+    if not pixels:
+        return found
+    report("grow")
+    how: Any = {"spacing": request.spacing, "stacked": request.plan.layout.stacked}
+    labels = grow(found.labels, pixels, mask=mask, **how)
+    counts = count_labels(labels, request.values, request.plan)
+    return found._replace(labels=labels, counts=counts)
+
+
 def properties_for(condition: str | None, names: Collection[str]) -> list[str]:
     """List the properties to measure: `names`, and what a condition needs; raise ValueError."""
     if condition is None:
@@ -299,20 +324,28 @@ def properties_for(condition: str | None, names: Collection[str]) -> list[str]:
     return list(dict.fromkeys([*names, *wanted]))
 
 
-def keep_objects(
-    table: dict[str, HostArray], labels: Array, count: int, condition: str | None
-) -> tuple[dict[str, HostArray], int]:
+def measure_objects(
+    request: Request,
+    found: Solution,
+    names: list[str],
+    condition: str | None,
+    report: Callable[[str], None],
+    *,
+    track: bool,
+) -> tuple[Any, int]:
     """Drop objects that do not meet a condition, in place; return the table and their number."""
-    if condition is None:
-        return table, count
-    import pandas as pd
+    report("measure")
+    columns: Any = request.columns(found.counts, found.labels)
+    table, count = make_table(columns, names), int(found.count)
+    if condition is not None:
+        import pandas as pd
 
-    kept = meets(pd.DataFrame(table), condition)
-    count = drop_components(labels, kept)
-    table = {name: column[kept] for name, column in table.items()}
-    if "label" in table:
-        table["label"] = np.arange(1, count + 1, dtype=table["label"].dtype)
-    return table, count
+        kept = meets(pd.DataFrame(table), condition)
+        count = drop_components(found.labels, kept)
+        table = {name: column[kept] for name, column in table.items()}
+        if "label" in table:
+            table["label"] = np.arange(1, count + 1, dtype=table["label"].dtype)
+    return with_tracks(table, names, found.labels) if track else table, count
 
 
 def check_track(track: bool, stacked: bool) -> None:
@@ -329,6 +362,8 @@ def with_tracks(
     table: dict[str, HostArray], names: Iterable[str], labels: Array
 ) -> dict[str, HostArray]:
     """Return a table with the columns of tracks inserted after "label" and "frame"."""
+    from .tracking import track_overlaps
+
     tracks = track_overlaps(labels)  # in the order of labels, which are unique
     place = sum(name in ("label", "frame") for name in list(names)[:2])
     columns = list(table.items())

@@ -76,10 +76,13 @@ class SegmentFields(Form):
     split = field(CheckBox, "Split objects that touch", value=True, then="_change_outline")
     split_by = field(ComboBox, "Split at", choices=SPLITS, then="_change_outline")
     depth = length("depth", "Neck depth", start=DEPTH, least=0.1, step=0.1, then="_change_outline")
+    markers = field(ComboBox, "Markers", choices=[], nullable=True, then="_change_outline")
+    mask = field(ComboBox, "Mask", choices=[], nullable=True, then="_change_outline")
     min_size = length(
         "size", "Minimum size", start=30.0, step=10.0, decimals=0, then="_change_outline"
     )
     exclude_border = field(CheckBox, "Drop objects at the border", then="_change_outline")
+    grow = length("depth", "Grow by", then="_change_outline")
     track = field(CheckBox, "Follow objects over time")
     background = length("radius", "Background", step=10.0, decimals=0, then="_change_histogram")
     background_method = field(ComboBox, "Found with", choices=BACKGROUNDS, then="_change_histogram")
@@ -112,14 +115,14 @@ class SegmentFields(Form):
     @property
     def lengths(self) -> tuple[LengthField, ...]:
         """All fields for lengths, which share a unit."""
-        shown = (self.threshold.block_size, self.sigma, self.depth, self.min_size)
+        shown = (self.threshold.block_size, self.sigma, self.depth, self.min_size, self.grow)
         return (*shown, self.background, self.closing, self.opening)
 
     def _arrange(self) -> None:
         main = Grid(
             *(self.color, self.channel, self.unit, *self.threshold.rows, self.sigma),
-            *(self.fill_holes, self.split, self.split_by, self.depth, self.min_size),
-            *(self.exclude_border, self.track),
+            *(self.fill_holes, self.split, self.split_by, self.depth, self.markers, self.mask),
+            *(self.min_size, self.exclude_border, self.grow, self.track),
         )
         background = (self.background, self.background_method)
         steps = Grid(*background, self.closing, self.opening, self.connectivity)
@@ -150,7 +153,7 @@ class SegmentFields(Form):
         self._say("preview", remark)
 
     def _change_outline(self, *_: object) -> None:
-        self.split_by.enabled = bool(self.split.value)
+        self.split_by.enabled = bool(self.split.value or self.markers.value)
         self.depth.number.enabled = bool(self.split.value) and self.split_by.value == "shape"
         self.outline_changed.emit()
 
@@ -209,15 +212,18 @@ class SegmentFields(Form):
     def choices(self) -> Choices:
         plain = ("color", "channel", "background_method", "fill_holes", "split_by")
         ticked = ("exclude_border", "track", "method", "device")
-        lengths = ("sigma", "closing", "opening", "min_size")
+        lengths = ("sigma", "closing", "opening", "min_size", "grow")
+        markers, mask = (each.value and Source.of(each.value) for each in (self.markers, self.mask))
         hops = self.connectivity.value
         return Choices(
             **{name: getattr(self, name).value for name in (*plain, *ticked)},
             **{name: getattr(self, name).choice for name in lengths},
+            markers=markers,
+            mask=mask,
             threshold=self.threshold.choice,
             dark=self.threshold.dark.value,
             block_size=self.threshold.block_size.choice,
-            offset=self.threshold.offset.value,
+            offset=self.threshold.shift,
             background=self.background.choice or None,
             connectivity=None if hops == len(self._spacing) else hops,
             split=self.split.value and (self.split_by.value != "shape" or self.depth.choice),
@@ -347,7 +353,7 @@ class LivePreview(QObject):
 FOLLOWED = ("data", "scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
 STAGES = (
     *("read", "background", "binarize", "close and open", "fill"),
-    *("label", "split", "drop", "measure"),
+    *("label", "split", "drop", "grow", "measure"),
 )
 
 
@@ -375,6 +381,21 @@ class SegmentForm(RunForm):
         offer_layers(self.fields.image, layers.images(self._viewer))
         if self.fields.image.value is not self._layer:
             self._set_layer()
+        self._offer_labels()
+
+    def _offer_labels(self) -> None:
+        """Offer labels of the shape of the image as markers and mask; the preview follows them."""
+        source, every = self.fields.source, layers.labels(self._viewer)
+        found = [each for each in every if source is not None and source.holds(Source.of(each))]
+        for layer in found:
+            for event in (layer.events.paint, layer.events.data):
+                event.connect(self.preview.update_outline)
+        for choice in (self.fields.markers, self.fields.mask):
+            before = choice.value
+            offer(choice, [(layer.name, layer) for layer in found])
+            choice.visible = bool(found)
+            if choice.value is not before:
+                self.preview.update_outline()
 
     @guarded
     def _set_layer(self) -> None:
@@ -402,6 +423,7 @@ class SegmentForm(RunForm):
                 self.preview.update_histogram()
                 return
         self.fields.show_source(source)
+        self._offer_labels()
         if source is not None:
             self._prepare()
 

@@ -17,7 +17,7 @@ from equilabel.widget.napari_types import Event
 
 from .fields import LengthField, field
 from .filters import HEIGHT, KEYS, level_slider, range_slider, set_range
-from .layout import Row
+from .layout import Row, side_by_side
 
 # ---- The histogram
 
@@ -131,6 +131,8 @@ TIPS = {
     "method": "Method that finds the threshold. Or set it with the slider, or by dragging the line "
     "in the histogram.",
     "level": "Objects are pixels above the level; if they are dark, below.",
+    "automatic": "Objects must differ from their surroundings by three times the noise, so that an "
+    "empty background has none.",
     "levels": f"Objects are pixels above low that are connected to a pixel above high. {KEYS}",
 }
 BLOCK: dict[str, Any] = {"start": 51, "least": 3, "most": 6001, "step": 2, "decimals": 0}
@@ -147,6 +149,7 @@ class ThresholdField:
 
     method = field(ComboBox, "Threshold", TIPS["method"], choices=CHOICES, then="_change_method")
     offset = field(FloatSpinBox, "", min=-1e9, max=1e9, step=1.0, then="_update")
+    automatic = field(CheckBox, "Auto offset", TIPS["automatic"], value=True, then="_change_offset")
     dark = field(CheckBox, "Objects are dark", then="_update")
 
     def __init__(
@@ -167,13 +170,14 @@ class ThresholdField:
             Row("Level", TIPS["level"], self.slider),
             Row("Low, high", TIPS["levels"], self.range),
             self.block_size,
-            self.dark,
+            Row("", describe("dark"), side_by_side(self.dark.native, self.automatic.native)),
         )
         for changed in (self.slider.valueChanged, self.range.valueChanged):
             changed.connect(self._move)
         self.block_size.changed.connect(self._update)
         self.histogram.dragged.connect(self._drag)
         self._show_fields()
+        self.offset.enabled = False
 
     @property
     def choice(self) -> str | float | tuple[float, float]:
@@ -182,6 +186,15 @@ class ThresholdField:
         low, high = map(self._as_shown, self.range.value())
         numbers = {"number": self._as_shown(self.slider.value()), "hysteresis": (low, high)}
         return numbers.get(method, method)
+
+    @property
+    def shift(self) -> float | str:
+        """The offset of a local threshold."""
+        return "auto" if self.automatic.value else float(self.offset.value)
+
+    def _change_offset(self, *_: object) -> None:
+        self.offset.enabled = not self.automatic.value
+        self._update()
 
     def _as_shown(self, value: float) -> float:
         shown = self.histogram.shown
@@ -252,6 +265,7 @@ class ThresholdField:
         self.slider.setVisible(method not in ("hysteresis", "local"))
         self.range.setVisible(method == "hysteresis")
         self.block_size.native.setVisible(method == "local")
+        self.automatic.visible = method == "local"
 
     def _move(self, *_: object) -> None:
         if self.method.value not in MANUAL:

@@ -21,7 +21,7 @@ from equilabel.quantities import (
 from .sources import Source
 
 DEPTH = 0.5  # pixels: how much thinner a neck is, at first
-LENGTHS = ("background", "sigma", "closing", "opening", "split", "min_size", "block_size")
+LENGTHS = ("background", "sigma", "closing", "opening", "split", "min_size", "block_size", "grow")
 RADII = ("background", "sigma", "closing", "opening")
 # The label is always measured, and a table of numbers cannot contain arrays.
 NOT_OFFERED = (
@@ -38,12 +38,15 @@ class Choices(SegmentOptions):
     """The values of the form on which labels and table depend.
 
     Lengths and sizes are numbers of pixels, or text with a unit. `color` says how an RGB image
-    becomes gray. `properties` are those besides the label; None means the usual ones.
+    becomes gray. `markers` and `mask` are labels layers. `properties` are those besides the label;
+    None means the usual ones.
     """
 
     color: str = "gray"
     channel: int = 0
     block_size: float | str = 51
+    markers: Source | None = None
+    mask: Source | None = None
 
     def prepare(
         self, source: Source, pixels: HostArray, axes: Iterable[int], stride: int = 1
@@ -67,7 +70,8 @@ class Choices(SegmentOptions):
     def arguments(self, source: Source) -> dict[str, Any]:
         """Return the arguments of `equilabel.segment` for the arranged image of a layer.
 
-        Only those that differ from the defaults, in the order of the signature.
+        Only those that differ from the defaults, in the order of the signature. Markers and mask
+        are sources.
         """
         parameters = signature(equilabel.segment).parameters
         defaults = {name: each.default for name, each in parameters.items()}
@@ -78,7 +82,7 @@ class Choices(SegmentOptions):
             wanted |= {"block_size": None, "offset": 0.0}
         if not self.background:
             wanted["background_method"] = "top_hat"
-        if not self.split:
+        if not self.split and self.markers is None:
             wanted["split_by"] = "shape"
         physical = any(isinstance(wanted[name], str) for name in LENGTHS)
         wanted |= {

@@ -42,6 +42,9 @@ NEEDED = ("dask", "zarr")
 # Fields of arguments that `segment_chunked` does not have, and how a person can leave them out.
 WHOLE = {
     "background_method": ("Found with: Rolling ball", "choose Box (top-hat)"),
+    "markers": ("Markers", "choose no markers"),
+    "mask": ("Mask", "choose no mask"),
+    "grow": ("Grow by", "set Grow by to none"),
     "track": ("Follow objects over time", "untick Follow objects over time"),
 }
 

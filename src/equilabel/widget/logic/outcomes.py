@@ -61,6 +61,7 @@ def warm_up_segmenting(source: Source | None, choices: Choices) -> None:
         equilabel.segment(_noise((SIDE, SIDE), np.dtype("u2")))
     else:
         tiny = miniature(source, choices.channel + 1, dark=choices.dark)
+        choices = replace(choices, markers=None, mask=None)
         rank = len(tiny.shape)
         plane = Plane(tiny, choices, (0,) * rank, (rank - 2, rank - 1))
         level = None if choices.threshold == "local" else 1.0
@@ -136,16 +137,25 @@ def segment_source(source: Source, choices: Choices, report: Callable[[str], Non
     report("read")
     check_memory(source, arguments)
     image = source.arrange(source.read(choices.color, report))
+    beside = {name: each for name, each in arguments.items() if isinstance(each, Source)}
+    if wrong := [name for name, each in beside.items() if not source.holds(each)]:
+        message = (
+            f"{wrong[0]} must have the shape of the image, {source.shape}; got "
+            f"{beside[wrong[0]].shape} for {beside[wrong[0]].name!r}. Choose another layer."
+        )
+        raise ValueError(message)
+    given = {name: source.arrange_labels(each.read()) for name, each in beside.items()}
     with without_blur_warnings():
-        found = equilabel.segment(image, **arguments, progress=report)
+        found = equilabel.segment(image, **{**arguments, **given}, progress=report)
     features, made = describe_segmentation(source, choices, found)
-    made |= {"parameters": arguments, "seconds": perf_counter() - started}
+    named = {name: each.name for name, each in beside.items()}
+    made |= {"parameters": {**arguments, **named}, "seconds": perf_counter() - started}
     note = describe_values(image[..., choices.channel] if "channel" in arguments else image)
     if note:
         note += f" Choose another image than {source.name!r}, or another channel or color."
     elif not found.num:
         note = NO_OBJECTS.format(source.name)
-    else:
+    elif not choices.grow:  # cells may cover the image
         stacked = bool(arguments.get("stacked"))
         note = describe_labels(found.labels, found.num, dark=choices.dark, stacked=stacked)
     labels = source.restore(found.labels)

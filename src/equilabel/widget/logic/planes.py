@@ -154,7 +154,11 @@ class Plane(NamedTuple):
     def splits(self) -> bool:
         """Whether objects are split: not on very large planes."""
         sides = (-(-self.source.shape[axis] // self.stride) for axis in self.displayed)
-        return self.choices.split is not False and math.prod(sides) <= LARGEST_SPLIT
+        return self._to_split and math.prod(sides) <= LARGEST_SPLIT
+
+    @property
+    def _to_split(self) -> bool:
+        return self.choices.split is not False or self.choices.markers is not None
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -163,7 +167,7 @@ class Plane(NamedTuple):
         dark = self.choices.background and self.choices.dark  # else only the threshold uses it
         return self.source, hidden, self.displayed, dark, PREPARING(self.choices)
 
-    def read(self) -> HostArray:
+    def _index(self) -> list[Any]:
         source, choices = self.source, self.choices
         index: list[Any] = []
         for axis, length in enumerate(source.shape):
@@ -173,8 +177,18 @@ class Plane(NamedTuple):
                 index.append(min(choices.channel, length - 1))
             else:
                 index.append(int(np.clip(self.point[axis], 0, length - 1)))
-        pixels = source.read_part(tuple(index))
-        return gray(pixels, choices.color) if source.rgb else pixels
+        return index
+
+    def read(self) -> HostArray:
+        pixels = self.source.read_part(tuple(self._index()))
+        return gray(pixels, self.choices.color) if self.source.rgb else pixels
+
+    def read_labels(self, labels: Source) -> HostArray:
+        """Read the same plane of markers or a mask, which may lack the channels."""
+        index = self._index()
+        if len(labels.shape) < len(index):
+            del index[self.source.roles.index("channel")]
+        return labels.read_part(tuple(index))
 
     def prepare(self, pixels: HostArray) -> HostArray:
         """Subtract the background and smooth as a run does, but only in two dimensions.
@@ -212,31 +226,41 @@ class Plane(NamedTuple):
             whole = (int(sides.get(axis, 1)) for axis in self.axes)
             block = tuple(max(min(3, side), side // stride | 1) for side in whole)
             options |= {"threshold": "local", "block_size": block, "offset": choices.offset}
-        if self.splits and choices.split_by == "intensity":
-            options |= {"split": choices.split, "split_by": choices.split_by}
-        elif self.splits:
-            finest = min(spacing)
-            distances = [along.get(axis, finest) for axis in self.axes]
-            depth = (
-                max(choices.widths(source, "split").values()) * finest / (min(distances) * stride)
-            )
-            options |= {"split": depth, "spacing": distances}
+        finest = min(spacing)
+        distances = [along.get(axis, finest) for axis in self.axes]
+
+        def shortest(name: str) -> float:
+            """Return a length in pixels of the smallest spacing."""
+            widths = choices.widths(source, name).values()
+            return max(widths) * finest / (min(distances) * stride)
+
+        options |= {"spacing": distances, "grow": shortest("grow")}
+        if self.splits:
+            by_shape = choices.split and choices.split_by == "shape"
+            options |= {"split": shortest("split") if by_shape else choices.split}
+            options |= {"split_by": choices.split_by}
+        for name in ("markers",) * self.splits + ("mask",):
+            if (layer := getattr(choices, name)) is not None and source.holds(layer):
+                found = self.read_labels(layer)
+                if not found.any() and name == "mask":  # other planes may have some
+                    return np.zeros(pixels.shape, np.int32)
+                options[name] = found
         return equilabel.segment(pixels, properties=("label",), **options).labels
 
     def describe(self) -> str:
         """Say how its objects differ from those of a run; "" if they do not."""
         choices = self.choices
         alone = set(self.source.space) != set(self.displayed)
-        wide = (choices.background, choices.sigma, choices.closing, choices.opening, choices.split)
+        wide = (choices.background, choices.sigma, choices.closing, choices.opening, choices.grow)
         border = (choices.fill_holes, choices.exclude_border)
         wide_threshold = choices.threshold in ("local", "per_object")
         wide_threshold |= isinstance(choices.threshold, tuple)
         remarks = {
             f"one pixel in {self.stride} of a very large image": self.stride > 1,
-            "objects before they are split": choices.split is not False and not self.splits,
+            "objects before they are split": self._to_split and not self.splits,
             "objects of any size": alone and choices.min_size,
             "this plane alone, without its neighbors": alone
-            and any((*wide, *border, wide_threshold)),
+            and any((*wide, *border, wide_threshold, self._to_split)),
         }
         said = " and ".join(remark for remark, holds in remarks.items() if holds)
         return f"The preview shows {said}." if said else ""

@@ -29,14 +29,31 @@ def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> s
     if source.rgb:
         imports += "; from equilabel.colors import gray"
         image = f"gray({image}, {choices.color!r})"
-    order, times = source.order, len(source.times)
-    if order != sorted(order):
-        image += f".transpose({', '.join(map(str, order))})"
-    if times > 1:
-        image += f".reshape(-1, {', '.join(str(source.shape[axis]) for axis in order[times:])})"
-    arguments = choices.arguments(source).items()
-    words = "".join(f", {name}={value!r}" for name, value in arguments)
+    image += _arranged(source, source.order)
+    words = "".join(
+        f", {name}={_labels(source, value) if isinstance(value, Source) else repr(value)}"
+        for name, value in choices.arguments(source).items()
+    )
     return f"{imports}; found = {function}({image}{words})"
+
+
+def _arranged(source: Source, order: Sequence[int]) -> str:
+    """Return the text after an array whose axes of `source` are to be in some order."""
+    text, times = "", len(source.times)
+    if order != sorted(order):
+        places = sorted(order)
+        text = f".transpose({', '.join(str(places.index(axis)) for axis in order)})"
+    if times > 1:
+        text += f".reshape(-1, {', '.join(str(source.shape[axis]) for axis in order[times:])})"
+    return text
+
+
+def _labels(source: Source, labels: Source) -> str:
+    """Return the expression for markers or a mask of an image, without channels."""
+    text = f"viewer.layers[{labels.name!r}].data" + "[0]" * labels.multiscale
+    if len(labels.shape) == len(source.shape) and source.channel is not None:
+        text += f".take(0, {source.channel})"
+    return text + _arranged(source, [*source.times, *source.space])
 
 
 def batch_command(source: Source, choices: Choices, *, chunked: bool = False) -> str:
@@ -53,6 +70,8 @@ def batch_command(source: Source, choices: Choices, *, chunked: bool = False) ->
     for name, value in arguments.items():
         if name in ("channel_axis", "unit", "stacked"):
             continue
+        if isinstance(value, Source):
+            value = value.path if _is_image(value.path) else f"{name}.tif"
         text = ",".join(map(str, value)) if isinstance(value, tuple) else value
         option = f"--{name.replace('_', '-')}"
         options.append(option if value is True else f"{option}={text}")
@@ -116,4 +135,9 @@ def script_of(
     file = (
         "" if _is_image(made["path"]) else f" for {WITHOUT_FILE!r}, the file of {made['image']!r}"
     )
-    return script, f"Copied a command{file}: paste it into a terminal."
+    unsaved = "".join(
+        f" Save {made['parameters'][name]!r} as '{name}.tif' first."
+        for name in ("markers", "mask")
+        if f"--{name}={name}.tif" in script
+    )
+    return script, f"Copied a command{file}: paste it into a terminal.{unsaved}"

@@ -211,6 +211,21 @@ class Source:
             ordered = ordered.reshape(-1, *ordered.shape[len(self.times) :])
         return ordered
 
+    def holds(self, other: Self) -> bool:
+        """Return whether labels lie on the pixels of this source, with or without its channels."""
+        shape = list(self.shape)
+        if self.channel is not None and len(other.shape) < len(shape):
+            del shape[self.channel]
+        return other.shape == tuple(shape)
+
+    def arrange_labels(self, labels: HostArray) -> HostArray:
+        """Return labels on the pixels of this source as `arrange` does, without channels."""
+        if self.channel is None:
+            return self.arrange(labels)
+        if labels.ndim < len(self.shape):
+            labels = np.expand_dims(labels, self.channel)
+        return self.arrange(labels)[..., 0]
+
     def restore(self, labels: HostArray) -> HostArray:
         """Return labels of an arranged image, of any resolution, in the order of axes of the layer.
 
