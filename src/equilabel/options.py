@@ -171,6 +171,7 @@ class SegmentOptions:
         "flag",
         "Drop objects that touch the border of the image, where they are cut off.",
         bytes_each=6,
+        commands=EVERY,
     )
     grow: Any = option(
         0.0,
@@ -187,6 +188,7 @@ class SegmentOptions:
         "'circularity > 0.8 and area < 500', and drop the others.",
         placeholder="CONDITION",
         bytes_each=6,
+        commands=EVERY,
     )
     method: str = option(
         "auto", "method", "Labeling algorithm: all give the same labels. 'auto' is the fastest."

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tifffile
 
 from batches import names, picture, record, refused, sizes, summary, tiff
 from equilabel import regionprops_table, track_overlaps
@@ -88,6 +89,31 @@ def test_labels_without_an_image_or_with_two_cost_their_row(here):
     assert [row["status"] for row in rows.values()] == ["done", "failed", "failed"]
     assert "got 'b_image.tif' and 'b_img.tif' in 'images'" in rows["masks/b.tif"]["error"]
     assert "got none for 'c' in 'images'" in rows["masks/c.tif"]["error"]
+
+
+def test_objects_that_are_kept_are_numbered_again_and_written(here, capsys):
+    tiff("a_masks.tif", LABELS)
+    assert measure("a_masks.tif", "--keep", "solidity > 0.5 and label > 3") == 0
+    table = read_table("out/a_table.csv")
+    assert (table["label"].tolist(), table["label_before"].tolist()) == ([1], [7])
+    assert "solidity" not in table
+    assert (tifffile.imread("out/a_labels.tif") == (LABELS == 7)).all()
+    movie = np.stack([LABELS, np.roll(LABELS, -4, axis=0), LABELS])  # at the border in the middle
+    tiff("b_masks.tif", movie, imagej=True, metadata={"axes": "TYX"})
+    assert measure("b_masks.tif", "--exclude-border", "--overwrite") == 0
+    table = read_table("out/b_table.csv")
+    assert (table["label"].tolist(), table["frame"].tolist()) == ([1, 2, 3, 4], [0, 0, 2, 2])
+    assert table["label_before"].tolist() == [3, 7, 3, 7]
+    found = tifffile.imread("out/b_labels.tif")
+    capsys.readouterr()
+    assert np.unique(found[2][LABELS == 3]).tolist() == [3]
+    assert np.unique(found[1]).tolist() == [0]
+    assert "--keep must be on columns" in refused(
+        capsys, "measure", "a_masks.tif", "--keep", "areas > 3", "--out", "other"
+    )
+    assert "--keep must compare" in refused(
+        capsys, "measure", "a_masks.tif", "--keep", "area >", "--out", "other"
+    )
 
 
 def test_a_tracked_object_has_a_row_for_each_frame(here):

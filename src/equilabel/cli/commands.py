@@ -190,7 +190,8 @@ def measure(
     """Measure objects whose labels were made elsewhere: by Cellpose, StarDist or by hand.
 
     LABELS are images in which each pixel has the number of its object, and the background has 0.
-    Objects keep their numbers, also where numbers are missing between them. With --image, the
+    Objects keep their numbers, also where numbers are missing between them, unless --keep or
+    --exclude-border drops some: those that stay are numbered from 1, and written. With --image, the
     tables have intensities, and overlays are drawn.
 
     If --image is a folder, each file of labels is measured in the image of its name. Of the name
@@ -198,7 +199,7 @@ def measure(
     `_cp_masks`, `_seg`, `_segmentation`; of the name of the image `_image` or `_img`. So
     `cells_cp_masks.tif` belongs to `cells.tif`.
 
-    The results are those of `equilabel batch`, but for the label images.
+    The results are those of `equilabel batch`, but for the label images if all objects stay.
 
     For example:
 

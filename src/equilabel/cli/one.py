@@ -60,6 +60,7 @@ from .trial import (
     check,
     is_in_blocks,
     known_axes,
+    measure_labels,
     notes_of_file,
     notes_on_spacing,
     refuse_too_large,
@@ -289,12 +290,9 @@ def _measured(
     labels: TiffImage, others: Mapping[str, TiffImage], options: Options, record: Record
 ) -> tuple[Made, Record]:
     """Measure labels, in an image if there is one; return what was made, and its record."""
-    from equilabel import measure
-
     numbers, values, known = arrange(labels, others, options)
-    names, track = options.segment.get("properties"), bool(options.segment.get("track"))
-    how: Any = {"spacing": known.distances, "stacked": known.stacked, "track": track}
-    table = measure(numbers, values, names, **how)
+    how: Any = {"spacing": known.distances, "stacked": known.stacked}
+    numbers, table = measure_labels(numbers, values, options, **how)
     notes = notes_of_file(others["image"], options) if others else record.notes
     notes = (*notes, *notes_on_spacing(known, options), *_notes_on_masks(numbers))
     shown = values if values is None or values.ndim == numbers.ndim else values[..., 0]

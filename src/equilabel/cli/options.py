@@ -155,17 +155,23 @@ class Options(ImageOptions):
         by_intensity = self.segment.get("split") and self.segment.get("split_by") == "intensity"
         return f"split along {along} lines" if by_intensity else ""
 
+    @property
+    def writes_labels(self) -> bool:
+        """Whether objects are numbered: they are found, or some of those of LABELS are kept."""
+        chosen = self.segment.get("keep") is not None or bool(self.segment.get("exclude_border"))
+        return self.command == "batch" or chosen
+
     def endings(self) -> dict[str, str]:
         """Return the endings of the names of the files written for an image, by kind."""
         endings = {"table": f"_table.{self.format}"}
-        if self.command == "batch":
+        if self.writes_labels:
             endings = {"labels": LABELS[self.labels_format], **endings}
         endings |= {"overlay": OVERLAY} if self.overlay else {}
         return endings | ({"outlines": OUTLINES[self.outlines]} if self.outlines else {})
 
     def all_endings(self) -> tuple[str, ...]:
         """Return the endings of all files that this command could write for an image."""
-        return (*LABELS.values(), *ENDINGS) if self.command == "batch" else ENDINGS
+        return (*LABELS.values(), *ENDINGS) if self.writes_labels else ENDINGS
 
     def parameters(self) -> dict[str, Any]:
         """Return all options that decide the results, by their Python names."""

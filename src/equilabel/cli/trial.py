@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    import pandas as pd
+
+    from equilabel.array_types import HostArray
     from equilabel.storage.metadata import Header, TiffImage
 
     from .options import Options
@@ -417,7 +420,7 @@ def try_axes(options: Options, axes: str, given: dict[str, Any]) -> None:
 
 def _try(shape: tuple[int, ...], options: Options, given: dict[str, Any]) -> None:
     """Segment or measure pixels of two classes, in which every method finds a threshold."""
-    from equilabel import measure, segment
+    from equilabel import segment
 
     noise = np.random.default_rng(0).normal(50, 8, shape)
     noise[..., 4:12, 4:12] += 120
@@ -425,10 +428,33 @@ def _try(shape: tuple[int, ...], options: Options, given: dict[str, Any]) -> Non
         if options.command == "measure":
             values = noise if options.overlay else None  # overlays need an image too
             own = {name: given[name] for name in ("spacing", "stacked")}
-            names, track = given.get("properties"), bool(given.get("track"))
-            measure((noise > 110).astype(int), values, names, track=track, **own)
+            measure_labels((noise > 110).astype(int), values, options, **own)
         else:
             segment(noise, **given)
+
+
+def measure_labels(
+    numbers: HostArray, values: HostArray | None, options: Options, **given: Any
+) -> tuple[HostArray, pd.DataFrame]:
+    """Measure labels; return those of the objects that stay, and their table.
+
+    `given` are spacing and stacked. Without --keep and --exclude-border all stay.
+    """
+    from equilabel import measure
+    from equilabel.segmentation.selection import keep_labels, meets, renumbered
+    from equilabel.segmentation.stages import properties_for
+
+    names, track = options.segment.get("properties"), bool(options.segment.get("track"))
+    table = measure(numbers, values, names, track=track, **given)
+    if not options.writes_labels:
+        return numbers, table
+    keep = options.segment.get("keep")
+    needed = measure(numbers, values, properties_for(keep, ["label", "touches_border"]), **given)
+    kept = np.ones(len(table), np.bool_) if keep is None else meets(needed, keep)
+    if options.segment.get("exclude_border"):
+        kept &= ~needed["touches_border"].to_numpy()
+    stays = keep_labels(numbers, needed["label"].to_numpy(), kept, given["stacked"])
+    return stays, renumbered(table, kept)
 
 
 def _without_units(arguments: dict[str, Any]) -> dict[str, Any]:

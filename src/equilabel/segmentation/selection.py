@@ -6,6 +6,7 @@ import ast
 import re
 from dataclasses import replace
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +147,7 @@ def filter_objects(
         labels, measured = _labels_of(found), found.table
         kept = meets(measured, wanted)
         num = drop_components(labels, kept)
-        return replace(found, labels=labels, table=_renumbered(measured, kept), num=num)
+        return replace(found, labels=labels, table=renumbered(measured, kept), num=num)
     if table is None:
         message = (
             "found must be a Segmentation, or labels with their table; got no table. Pass "
@@ -156,6 +157,26 @@ def filter_objects(
     table = check_table(table, columns=("label",), remedy=" Pass measure(labels).")
     labels, owners = _labels_and_owners(found, table)
     kept = meets(table, wanted)
+    return keep_labels(labels, owners, kept), renumbered(table, kept)
+
+
+def keep_labels(
+    labels: Array, owners: NDArray[np.integer], kept: NDArray[np.bool_], stacked: bool = False
+) -> Array:
+    """Return labels with the objects that are kept, numbered from 1 in the order of their rows.
+
+    `owners` are the labels of rows, (N,), and `kept` is (N,) bool. Rows of a stack are in the order
+    of its images, whose labels may repeat.
+    """
+    if stacked:
+        rows = np.cumsum([0, *(np.count_nonzero(library(one).unique(one)) for one in labels)])
+        spans = [slice(*ends) for ends in pairwise(rows)]
+        before = np.cumsum([0, *(np.count_nonzero(kept[span]) for span in spans)])
+        out = library(labels).zeros(labels.shape, np.int32 if before[-1] < 2**31 else np.int64)
+        for image, span in enumerate(spans):
+            some = keep_labels(labels[image].astype(out.dtype), owners[span], kept[span])
+            out[image] = some + (some > 0) * before[image].astype(out.dtype)
+        return out
     numbers = np.zeros(len(owners) + 1, labels.dtype)
     order = np.argsort(owners, kind="stable")
     numbers[:-1] = numbers_of(kept, labels.dtype)[1:][order]  # the last is for the background
@@ -165,7 +186,7 @@ def filter_objects(
     if len(known):
         place = xp.where(labels.reshape(-1) == 0, len(known), place)
         labels = xp.asarray(numbers)[place].reshape(labels.shape)
-    return labels, _renumbered(table, kept)
+    return labels
 
 
 def meets(
@@ -234,7 +255,7 @@ def refuse_columns(name: str, columns: Collection[str], known: Collection[str]) 
             raise ValueError(message)
 
 
-def _renumbered(table: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
+def renumbered(table: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
     """Return the rows that are kept, with new labels."""
     before = table["label"] if "label" in table else np.arange(1, len(table) + 1)
     table = table[kept].reset_index(drop=True)
