@@ -23,6 +23,7 @@ from .segmentation.crops import Crop as Crop
 from .segmentation.crops import crops as crops
 from .segmentation.filters import smooth as smooth
 from .segmentation.filters import subtract_background as subtract_background
+from .segmentation.measure import filter_objects as filter_objects
 from .segmentation.measure import measure as measure
 from .segmentation.polygons import Polygon as Polygon
 from .segmentation.polygons import outlines as outlines
@@ -31,7 +32,6 @@ from .segmentation.relations import Relation as Relation
 from .segmentation.relations import relate as relate
 from .segmentation.result import Segmentation as Segmentation
 from .segmentation.seeds import grow as grow
-from .segmentation.selection import filter_objects as filter_objects
 from .segmentation.splitting import split_touching as split_touching
 from .segmentation.stages import default_properties as default_properties
 from .segmentation.tracking import label_tracks as label_tracks

@@ -102,8 +102,23 @@ def test_names_that_are_no_columns():
         segment(LABELS, 1, keep="circularty > 1")
     with pytest.raises(ValueError, match="table must have one row for each label"):
         filter_objects(LABELS, "area > 1", table[1:])
-    with pytest.raises(TypeError, match="got no table"):
-        filter_objects(LABELS, "area > 1")
+    with pytest.raises(ValueError, match=r"got 'aera'. Did you mean 'area'\?"):
+        filter_objects(LABELS, "aera > 1")
+
+
+def test_what_a_condition_names_is_measured():
+    image = np.arange(LABELS.size).reshape(LABELS.shape)
+    table = measure(LABELS, image, ("label", "area", "intensity_max"), spacing=2)
+    condition = "area > 4 and intensity_max > 3"
+    for how in ({"table": table}, {"image": image, "spacing": 2}):
+        labels, left = filter_objects(LABELS, condition, **how)
+        assert left.label_before.tolist() == [4, 9]
+        assert_array_equal(labels, np.select([LABELS == 4, LABELS == 9], [1, 2]))
+    movie = np.stack([LABELS, LABELS * (LABELS != 9), LABELS]).astype(np.uint8)
+    labels, left = filter_objects(movie, "area > 1", stacked=True)
+    assert left.label_before.tolist() == [4, 9, 4, 4, 9]
+    assert np.unique(labels[2]).tolist() == [0, 4, 5]
+    assert_array_equal(labels[2] == 5, LABELS == 9)
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

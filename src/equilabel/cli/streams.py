@@ -270,9 +270,13 @@ def name_options(text: str) -> str:
     long = "|".join(name for name in _parameters() if "_" in name)  # cannot be ordinary words
     given = rf"\b(?P<name>{names})=(?P<value>'[^']*'|[\w.:-]*\w)"
     first = rf"^(?P<name>{names})(?= (?:must|needs)\b)"
-    text = text.replace("without an image", "without --image").replace(
-        "Pass an image", "Pass --image"
-    )
+    worded = {
+        "without an image": "without --image",
+        "Pass an image": "Pass --image",
+        "condition must": "--keep must",
+    }
+    for theirs, ours in worded.items():
+        text = text.replace(theirs, ours)
     for pattern in (given, first, rf"(?<![\w-])(?P<name>{long})\b"):
         text = re.sub(pattern, _as_option, text)
     return text

@@ -440,21 +440,17 @@ def measure_labels(
 
     `given` are spacing and stacked. Without --keep and --exclude-border all stay.
     """
-    from equilabel import measure
-    from equilabel.segmentation.selection import keep_labels, meets, renumbered
-    from equilabel.segmentation.stages import properties_for
+    from equilabel import filter_objects, measure
 
-    names, track = options.segment.get("properties"), bool(options.segment.get("track"))
-    table = measure(numbers, values, names, track=track, **given)
-    if not options.writes_labels:
-        return numbers, table
-    keep = options.segment.get("keep")
-    needed = measure(numbers, values, properties_for(keep, ["label", "touches_border"]), **given)
-    kept = np.ones(len(table), np.bool_) if keep is None else meets(needed, keep)
-    if options.segment.get("exclude_border"):
-        kept &= ~needed["touches_border"].to_numpy()
-    stays = keep_labels(numbers, needed["label"].to_numpy(), kept, given["stacked"])
-    return stays, renumbered(table, kept)
+    chosen, before = options.segment, None
+    if options.writes_labels:
+        wanted = [] if chosen.get("keep") is None else [f"({chosen['keep']})"]
+        wanted += ["not touches_border"] * bool(chosen.get("exclude_border"))
+        kept: Any = filter_objects(numbers, " and ".join(wanted), image=values, **given)
+        numbers, before = kept
+    track = bool(chosen.get("track"))
+    table = measure(numbers, values, chosen.get("properties"), track=track, **given)
+    return numbers, table if before is None else table.assign(label_before=before["label_before"])
 
 
 def _without_units(arguments: dict[str, Any]) -> dict[str, Any]:

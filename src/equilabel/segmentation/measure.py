@@ -1,22 +1,30 @@
-"""`measure`: a table of the objects of labels, as `equilabel measure` writes it."""
+"""`measure`: a table of the objects of labels; `filter_objects`: those that meet a condition."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equilabel.arguments import check_flags, check_names
-from equilabel.devices import take
+import numpy as np
+
+from equilabel.arguments import as_host_array, check_flags, check_names, check_whole, shown
+from equilabel.devices import fetch, is_on_cuda, library, take
 from equilabel.measuring import PROPERTIES, check_spacing, regionprops_table
 
 from .checks import image_of, knows_images
+from .result import Segmentation, check_table
+from .selection import columns_in, drop_components, meets, numbers_of, refuse_columns
 from .stages import TRACKS, check_track, default_properties
 from .tracking import track_overlaps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
+
+    from equilabel.array_types import Array
 
 
 @knows_images
@@ -128,3 +136,147 @@ def _measure_one(labels: Any, image: Any, names: list[str], frame: Any, spacing:
         place = sum(name.split("-")[0] in before for name in own)
         part.insert(place, "frame", np.full(count, frame, np.int64))
     return part
+
+
+# ---- Objects that are chosen by their measurements
+
+
+def filter_objects(
+    found: Segmentation | ArrayLike,
+    wanted: str | Mapping[str, tuple[float | None, float | None]],
+    table: pd.DataFrame | None = None,
+    *,
+    image: ArrayLike | None = None,
+    spacing: float | Sequence[float] | None = None,
+    stacked: bool = False,
+) -> Segmentation | tuple[Array, pd.DataFrame]:
+    """Keep the objects whose measurements meet a condition.
+
+    Parameters
+    ----------
+    found : Segmentation or array of int
+        Objects: a segmentation, or labels that were made elsewhere, with the table of their
+        measurements. Labels stored in chunks are read into memory.
+    wanted : str or mapping of str to (float or None, float or None)
+        A condition on columns of the table, ``"area > 20 and circularity > 0.8"``; names that are
+        no words of Python are quoted, ``"`bbox-0` > 5"``. Or for each column the smallest and the
+        largest value to keep, where None means no limit. Objects with a missing value in a column
+        do not meet a comparison with it.
+    table : pandas.DataFrame or dict of array, optional
+        Measurements of labels, as of `measure` or `regionprops_table`, with a column "label" and a
+        row for each label. By default what the condition names is measured.
+    image, spacing : optional
+        As for `measure`, if there is no table.
+    stacked : bool
+        Whether the first axis of labels counts independent images, whose labels may repeat. A table
+        has the rows of `measure`, image by image.
+
+    Returns
+    -------
+    Segmentation, or (array of int, pandas.DataFrame)
+        As `found`: a segmentation, or labels with their table. Objects are numbered from 1 again;
+        the column "label_before" holds their previous labels.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a column is not in the table, the condition is more than comparisons of columns and
+        numbers, the labels are only in a file, or they do not match the table.
+
+    Examples
+    --------
+    >>> import equilabel
+    >>> found = equilabel.segment(np.array([[9, 9, 0, 9]]), threshold=5)
+    >>> kept = equilabel.filter_objects(found, "area < 2")
+    >>> kept.labels, kept.table[["label", "area", "label_before"]].values.tolist()
+    (array([[0, 0, 0, 1]], dtype=int32), [[1.0, 1.0, 2.0]])
+    >>> labels = np.array([[4, 4, 0, 9]])
+    >>> table = equilabel.measure(labels, properties=["label", "area"])
+    >>> equilabel.filter_objects(labels, {"area": (2, None)}, table)[0]
+    array([[1, 1, 0, 0]])
+    """
+    if isinstance(found, Segmentation):
+        labels, measured = _labels_of(found), found.table
+        kept = meets(measured, wanted)
+        num = drop_components(labels, kept)
+        return replace(found, labels=labels, table=_renumbered(measured, kept), num=num)
+    (stacked,) = check_flags(stacked=stacked)
+    if table is None:
+        columns = columns_in("condition", wanted) if isinstance(wanted, str) else list(wanted)
+        names = list(dict.fromkeys(["label", *(str(each).split("-")[0] for each in columns)]))
+        refuse_columns("condition", names, list(PROPERTIES))
+        table = measure(found, image, names, spacing=spacing, stacked=stacked)
+    table = check_table(table, columns=("label",), remedy=" Pass measure(labels).")
+    labels, kept = _integers(take(found, "labels")), meets(table, wanted)
+    images = labels if stacked else labels[np.newaxis]
+    here = [fetch(library(one).unique(one)) for one in images]
+    expected = np.concatenate([np.empty(0, np.int64), *(each[each != 0] for each in here)])
+    owners = table["label"].to_numpy()
+    if not np.array_equal(expected, owners if stacked else np.sort(owners)):
+        message = (
+            f"table must have one row for each label; got {len(owners)} rows for "
+            f"{len(expected)} labels. Pass measure(labels)."
+        )
+        raise ValueError(message)
+    if not stacked:
+        return _keep_labels(labels, owners, kept), _renumbered(table, kept)
+    out = library(labels).empty(labels.shape, np.int64 if len(owners) >= 2**31 else np.int32)
+    row = before = 0
+    for place, each in enumerate(here):
+        rows = slice(row, row := row + int(np.count_nonzero(each)))
+        some = _keep_labels(labels[place].astype(out.dtype), owners[rows], kept[rows])
+        out[place] = some + (some > 0) * out.dtype.type(before)
+        before += int(np.count_nonzero(kept[rows]))
+    return out, _renumbered(table, kept)
+
+
+def _keep_labels(labels: Array, owners: NDArray[np.integer], kept: NDArray[np.bool_]) -> Array:
+    """Return labels with the objects that are kept, numbered from 1 in the order of their rows.
+
+    `owners` are the labels of rows, (N,), and `kept` is (N,) bool.
+    """
+    numbers = np.zeros(len(owners) + 1, labels.dtype)
+    order = np.argsort(owners, kind="stable")
+    numbers[:-1] = numbers_of(kept, labels.dtype)[1:][order]  # the last is for the background
+    xp = library(labels)
+    known = xp.asarray(owners[order])
+    place = xp.minimum(xp.searchsorted(known, labels.reshape(-1)), max(len(known) - 1, 0))
+    if len(known):
+        place = xp.where(labels.reshape(-1) == 0, len(known), place)
+        labels = xp.asarray(numbers)[place].reshape(labels.shape)
+    return labels
+
+
+def _renumbered(table: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
+    """Return the rows that are kept, with new labels."""
+    before = table["label"] if "label" in table else np.arange(1, len(table) + 1)
+    table = table[kept].reset_index(drop=True)
+    if "label_before" not in table:
+        table["label_before"] = np.asarray(before)[kept]
+    if "label" in table:
+        table["label"] = np.arange(1, len(table) + 1)
+    return table
+
+
+def _labels_of(found: Any) -> Array:
+    """Return a copy of the labels of a segmentation; raise an error unless they match its table."""
+    held: Any = found.labels  # `segment_chunked` may give a path
+    if isinstance(held, (str, Path)):
+        message = f"found must hold labels in an array; got {shown(str(held))}. Open it with Zarr."
+        raise TypeError(message)
+    labels = _integers(held if is_on_cuda(held) else as_host_array("labels", held)).copy()
+    rows, num = len(check_table(found.table)), check_whole("num", found.num, 0)
+    if rows != num or (labels.size and not 0 <= int(labels.min()) <= int(labels.max()) <= num):
+        message = (
+            f"labels must be 0 to num, with a row of the table for each; got num={shown(num)}."
+        )
+        raise ValueError(message)
+    return labels
+
+
+def _integers(labels: Array) -> Array:
+    """Return labels, or raise TypeError."""
+    if labels.dtype.kind not in "iu" or not labels.ndim:
+        message = f"labels must be an array of integers; got {labels.dtype} of {labels.ndim} axes."
+        raise TypeError(message)
+    return labels

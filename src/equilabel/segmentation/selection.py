@@ -4,35 +4,29 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from difflib import get_close_matches
-from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equilabel.arguments import (
-    as_host_array,
     check_mapping,
     check_number,
     check_text,
-    check_whole,
     is_sequence,
     shown,
 )
-from equilabel.devices import fetch, is_on_cuda, library, take
+from equilabel.devices import is_on_cuda, library
 
 from .filters import each_piece
-from .result import Segmentation, check_table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     import pandas as pd
-    from numpy.typing import ArrayLike, DTypeLike, NDArray
+    from numpy.typing import DTypeLike, NDArray
 
-    from equilabel.array_types import Array, HostArray
+    from equilabel.array_types import HostArray
     from equilabel.measuring import Counts
 
 
@@ -96,97 +90,6 @@ ALLOWED = (  # of Python's grammar, in a condition
 )
 DECIDING = (ast.Compare, ast.BoolOp, ast.UnaryOp)  # what a condition is as a whole
 QUOTED = re.compile("`([^`]*)`")  # names of columns that are no words of Python
-
-
-def filter_objects(
-    found: Segmentation | ArrayLike,
-    wanted: str | Mapping[str, tuple[float | None, float | None]],
-    table: pd.DataFrame | None = None,
-) -> Segmentation | tuple[Array, pd.DataFrame]:
-    """Keep the objects whose measurements meet a condition.
-
-    Parameters
-    ----------
-    found : Segmentation or array of int
-        Objects: a segmentation, or labels that were made elsewhere, with the table of their
-        measurements. Labels stored in chunks are read into memory.
-    wanted : str or mapping of str to (float or None, float or None)
-        A condition on columns of the table, ``"area > 20 and circularity > 0.8"``; names that are
-        no words of Python are quoted, ``"`bbox-0` > 5"``. Or for each column the smallest and the
-        largest value to keep, where None means no limit. Objects with a missing value in a column
-        do not meet a comparison with it.
-    table : pandas.DataFrame or dict of array, optional
-        Measurements of labels, as of `measure` or `regionprops_table`, with a column "label" and a
-        row for each label.
-
-    Returns
-    -------
-    Segmentation, or (array of int, pandas.DataFrame)
-        As `found`: a segmentation, or labels with their table. Objects are numbered from 1 again;
-        the column "label_before" holds their previous labels.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a column is not in the table, the condition is more than comparisons of columns and
-        numbers, the labels are only in a file, or they do not match the table.
-
-    Examples
-    --------
-    >>> import equilabel
-    >>> found = equilabel.segment(np.array([[9, 9, 0, 9]]), threshold=5)
-    >>> kept = equilabel.filter_objects(found, "area < 2")
-    >>> kept.labels, kept.table[["label", "area", "label_before"]].values.tolist()
-    (array([[0, 0, 0, 1]], dtype=int32), [[1.0, 1.0, 2.0]])
-    >>> labels = np.array([[4, 4, 0, 9]])
-    >>> table = equilabel.measure(labels, properties=["label", "area"])
-    >>> equilabel.filter_objects(labels, {"area": (2, None)}, table)[0]
-    array([[1, 1, 0, 0]])
-    """
-    if isinstance(found, Segmentation):
-        labels, measured = _labels_of(found), found.table
-        kept = meets(measured, wanted)
-        num = drop_components(labels, kept)
-        return replace(found, labels=labels, table=renumbered(measured, kept), num=num)
-    if table is None:
-        message = (
-            "found must be a Segmentation, or labels with their table; got no table. Pass "
-            "measure(labels)."
-        )
-        raise TypeError(message)
-    table = check_table(table, columns=("label",), remedy=" Pass measure(labels).")
-    labels, owners = _labels_and_owners(found, table)
-    kept = meets(table, wanted)
-    return keep_labels(labels, owners, kept), renumbered(table, kept)
-
-
-def keep_labels(
-    labels: Array, owners: NDArray[np.integer], kept: NDArray[np.bool_], stacked: bool = False
-) -> Array:
-    """Return labels with the objects that are kept, numbered from 1 in the order of their rows.
-
-    `owners` are the labels of rows, (N,), and `kept` is (N,) bool. Rows of a stack are in the order
-    of its images, whose labels may repeat.
-    """
-    if stacked:
-        rows = np.cumsum([0, *(np.count_nonzero(library(one).unique(one)) for one in labels)])
-        spans = [slice(*ends) for ends in pairwise(rows)]
-        before = np.cumsum([0, *(np.count_nonzero(kept[span]) for span in spans)])
-        out = library(labels).zeros(labels.shape, np.int32 if before[-1] < 2**31 else np.int64)
-        for image, span in enumerate(spans):
-            some = keep_labels(labels[image].astype(out.dtype), owners[span], kept[span])
-            out[image] = some + (some > 0) * before[image].astype(out.dtype)
-        return out
-    numbers = np.zeros(len(owners) + 1, labels.dtype)
-    order = np.argsort(owners, kind="stable")
-    numbers[:-1] = numbers_of(kept, labels.dtype)[1:][order]  # the last is for the background
-    xp = library(labels)
-    known = xp.asarray(owners[order])
-    place = xp.minimum(xp.searchsorted(known, labels.reshape(-1)), max(len(known) - 1, 0))
-    if len(known):
-        place = xp.where(labels.reshape(-1) == 0, len(known), place)
-        labels = xp.asarray(numbers)[place].reshape(labels.shape)
-    return labels
 
 
 def meets(
@@ -255,39 +158,6 @@ def refuse_columns(name: str, columns: Collection[str], known: Collection[str]) 
             raise ValueError(message)
 
 
-def renumbered(table: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
-    """Return the rows that are kept, with new labels."""
-    before = table["label"] if "label" in table else np.arange(1, len(table) + 1)
-    table = table[kept].reset_index(drop=True)
-    if "label_before" not in table:
-        table["label_before"] = np.asarray(before)[kept]
-    if "label" in table:
-        table["label"] = np.arange(1, len(table) + 1)
-    return table
-
-
-def _labels_and_owners(found: Any, table: Any) -> tuple[Array, NDArray[np.int64]]:
-    """Return labels that were made elsewhere, and the label of each row of their table."""
-    labels = _integers(take(found, "labels"))
-    owners = table["label"].to_numpy()
-    here = np.sort(fetch(library(labels).unique(labels)))
-    if not np.array_equal(here[here != 0], np.sort(owners)):
-        message = (
-            f"table must have one row for each label; got {len(owners)} rows for "
-            f"{np.count_nonzero(here)} labels. Pass measure(labels)."
-        )
-        raise ValueError(message)
-    return labels, owners
-
-
-def _integers(labels: Array) -> Array:
-    """Return labels, or raise TypeError."""
-    if labels.dtype.kind not in "iu" or not labels.ndim:
-        message = f"labels must be an array of integers; got {labels.dtype} of {labels.ndim} axes."
-        raise TypeError(message)
-    return labels
-
-
 def _limits(name: str, limits: Any) -> tuple[float, float]:
     """Return the smallest and the largest value of a range; raise TypeError or ValueError."""
     if not is_sequence(limits) or len(limits) != 2:
@@ -298,19 +168,3 @@ def _limits(name: str, limits: Any) -> tuple[float, float]:
         -np.inf if low is None else check_number("ranges", low),
         np.inf if high is None else check_number("ranges", high),
     )
-
-
-def _labels_of(found: Any) -> Array:
-    """Return a copy of the labels of a segmentation; raise an error unless they match its table."""
-    held: Any = found.labels  # `segment_chunked` may give a path
-    if isinstance(held, (str, Path)):
-        message = f"found must hold labels in an array; got {shown(str(held))}. Open it with Zarr."
-        raise TypeError(message)
-    labels = _integers(held if is_on_cuda(held) else as_host_array("labels", held)).copy()
-    rows, num = len(check_table(found.table)), check_whole("num", found.num, 0)
-    if rows != num or (labels.size and not 0 <= int(labels.min()) <= int(labels.max()) <= num):
-        message = (
-            f"labels must be 0 to num, with a row of the table for each; got num={shown(num)}."
-        )
-        raise ValueError(message)
-    return labels
