@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.arguments import as_host_array, check_flags, check_names, check_whole, shown
+from equilabel.arguments import (
+    as_host_array,
+    check_flags,
+    check_mapping,
+    check_names,
+    check_whole,
+    shown,
+)
 from equilabel.devices import fetch, is_on_cuda, library, take
 from equilabel.measuring import PROPERTIES, check_spacing, regionprops_table
 
@@ -202,7 +209,8 @@ def filter_objects(
         return replace(found, labels=labels, table=_renumbered(measured, kept), num=num)
     (stacked,) = check_flags(stacked=stacked)
     if table is None:
-        columns = columns_in("condition", wanted) if isinstance(wanted, str) else list(wanted)
+        ranged = not isinstance(wanted, str)
+        columns = check_mapping("ranges", wanted) if ranged else columns_in("condition", wanted)
         names = list(dict.fromkeys(["label", *(str(each).split("-")[0] for each in columns)]))
         refuse_columns("condition", names, list(PROPERTIES))
         table = measure(found, image, names, spacing=spacing, stacked=stacked)
