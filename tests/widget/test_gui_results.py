@@ -121,7 +121,7 @@ def test_the_table_has_units_one_index_and_no_empty_row_and_sorts(form):
     form.results.table_button.click()
     table, features = form.results.table, form.results.layer.features
     headers = table.objects.headers
-    assert headers[:2] == ["Index", "area [µm²]"]
+    assert headers[:2] == ["label", "area [µm²]"]
     assert headers.index("intensity_mean") < headers.index("bbox-0 [px]")
     assert table.objects.rowCount() == len(features) - 1
     table.sortByColumn(1, Qt.SortOrder.DescendingOrder)

@@ -20,7 +20,7 @@ from equilabel.widget.logic.objects import (
     merge_measurements,
     own_columns,
     show_objects,
-    sort_objects,
+    sort_rows,
 )
 from equilabel.widget.logic.outcomes import Outcome
 
@@ -181,9 +181,13 @@ def test_missing_values_are_empty_and_sort_last():
     features = as_features(TABLE.assign(mean=[np.nan, 2.0, 1.0]))
     features["kind"] = ["", "b", "c", "", "", "a"]
     shown, hints = show_objects(features, {"spacing": (1.0, 1.0), "unit": ""})
-    assert [*shown] == ["Index", "num_pixels [px]", "area [px²]", "mean", "kind"]
+    assert [*shown] == ["label", "num_pixels [px]", "area [px²]", "mean", "kind"]
     assert len(hints) == 5
     assert [format_value(shown.iat[row, 3]) for row in range(3)] == ["", "2", "1"]
-    assert sort_objects(shown, 3, descending=True)["Index"].tolist() == [2, 5, 1]
-    assert sort_objects(shown, 3, descending=False)["Index"].tolist() == [5, 2, 1]
-    assert sort_objects(shown, 4, descending=False)["Index"].tolist() == [5, 1, 2]
+    for column, descending, order in (
+        (3, True, [2, 5, 1]),
+        (3, False, [5, 2, 1]),
+        (4, False, [5, 1, 2]),
+    ):
+        rows = sort_rows(shown.iloc[:, column].to_numpy(), descending=descending)
+        assert shown["label"].to_numpy()[rows].tolist() == order

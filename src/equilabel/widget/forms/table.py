@@ -6,10 +6,11 @@ import numpy as np
 from qtpy.QtCore import QAbstractTableModel, QItemSelection, QItemSelectionModel, Qt, Signal
 from qtpy.QtWidgets import QAbstractItemView, QSplitter, QTableView, QWidget
 
-from equilabel.widget.logic.objects import format_value, sort_objects
+from equilabel.array_types import HostArray
+from equilabel.widget.logic.objects import format_value, sort_rows
 from equilabel.widget.napari_types import Table, Viewer
 
-MOST_ROWS = 5000  # most rows that are selected: Qt is slow with more
+MOST_BLOCKS = 5000  # most blocks of rows that are marked: Qt is slow with more
 ALIGNED = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 ROLES, ASCENDING = Qt.ItemDataRole, Qt.SortOrder.AscendingOrder
 
@@ -22,35 +23,37 @@ CORNERS = (  # given to the docks at the sides, which keep their height
 
 
 class ObjectModel(QAbstractTableModel):
-    """Qt model of a table: its rows as they are sorted, labels of objects in the first column."""
+    """Qt model of a table: its columns as arrays, and the order of its rows.
+
+    Labels of objects are in the first column.
+    """
 
     def __init__(self, parent: Any) -> None:
         super().__init__(parent)
-        self.table: Table = None
+        self.headers: list[str] = []
         self._hints: list[str] = []
+        self._columns: list[HostArray] = []
+        self._order = np.zeros(0, np.int64)
+        self.labels = np.zeros(0, np.int64)  # of the rows, as they are sorted
 
     def show(self, table: Table, hints: list[str]) -> None:
+        """Show a table, sorted by labels; None for no table."""
         self.beginResetModel()
-        self.table, self._hints = table, hints
+        self.headers, self._hints = ([] if table is None else list(table.columns)), hints
+        self._columns = [table.iloc[:, k].to_numpy() for k in range(len(self.headers))]
+        self.labels = self._columns[0] if self._columns else np.zeros(0, np.int64)
+        self._order = np.arange(len(self.labels))
         self.endResetModel()
 
-    @property
-    def headers(self) -> list[str]:
-        return [] if self.table is None else list(self.table.columns)
-
-    @property
-    def labels(self) -> Any:
-        return np.zeros(0) if self.table is None else self.table.iloc[:, 0].to_numpy()
-
     def rowCount(self, _: object = None) -> int:
-        return len(self.labels)
+        return len(self._order)
 
     def columnCount(self, _: object = None) -> int:
         return len(self.headers)
 
     def data(self, index: Any, role: int = ROLES.DisplayRole) -> Any:
         if role == ROLES.DisplayRole:
-            return format_value(self.table.iat[index.row(), index.column()])
+            return format_value(self._columns[index.column()][self._order[index.row()]])
         return ALIGNED if role == ROLES.TextAlignmentRole else None
 
     def headerData(self, section: int, side: Any, role: int = ROLES.DisplayRole) -> Any:
@@ -62,7 +65,8 @@ class ObjectModel(QAbstractTableModel):
         """Sort the rows; missing values come last."""
         if 0 <= column < self.columnCount():
             self.beginResetModel()
-            self.table = sort_objects(self.table, column, descending=order != ASCENDING)
+            self._order = sort_rows(self._columns[column], descending=order != ASCENDING)
+            self.labels = self._columns[0][self._order]
             self.endResetModel()
 
 
@@ -79,6 +83,8 @@ class TableView(QTableView):
         self.setSortingEnabled(True)
         self.horizontalHeader().setSortIndicator(0, ASCENDING)
         self.horizontalHeader().setResizeContentsPrecision(50)
+        # With that of the table it would ask for each row whether it is selected.
+        self.horizontalHeader().setSelectionModel(QItemSelectionModel(self.objects, self))
         self.verticalHeader().hide()
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setMinimumSize(80, 80)
@@ -104,20 +110,23 @@ class TableView(QTableView):
             self._show_marked()
 
     def _show_marked(self) -> None:
-        rows = np.flatnonzero(np.isin(self.objects.labels, self._marked))[:MOST_ROWS].tolist()
+        rows = np.flatnonzero(np.isin(self.objects.labels, self._marked))
         chosen, last = QItemSelection(), self.objects.columnCount() - 1
-        for row in rows:
-            chosen.select(self.objects.index(row, 0), self.objects.index(row, last))
+        blocks = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
+        for block in blocks[:MOST_BLOCKS] if rows.size else ():
+            ends = (int(block[0]), 0), (int(block[-1]), last)
+            chosen.select(*(self.objects.index(*end) for end in ends))
         self.selectionModel().blockSignals(True)
         self.selectionModel().select(chosen, QItemSelectionModel.SelectionFlag.ClearAndSelect)
         self.selectionModel().blockSignals(False)
         self.viewport().update()
-        if rows:
-            self.scrollTo(self.objects.index(rows[0], 0))
+        if rows.size:
+            self.scrollTo(self.objects.index(int(rows[0]), 0))
 
     def _select(self, *_: object) -> None:
-        rows = [index.row() for index in self.selectionModel().selectedRows()]
-        self._marked = self.objects.labels[rows]
+        chosen = self.selectionModel().selection()  # blocks of rows: Qt is slow with single ones
+        blocks = [np.arange(each.top(), each.bottom() + 1) for each in chosen]
+        self._marked = self.objects.labels[np.concatenate([np.zeros(0, int), *blocks])]
         self.selected.emit(self._marked)
 
 

@@ -124,18 +124,17 @@ def show_objects(features: Table, made: Mapping[str, Any]) -> tuple[Table, list[
     return table[names].set_axis(headers, axis=1), [_describe(name) for name in names]
 
 
-def sort_objects(table: Table, column: int, *, descending: bool) -> Table:
-    """Sort the rows of a table by a column; missing values come last."""
-    values = table.iloc[:, column]
-    values = values if values.dtype.kind in "biuf" else values.astype(str)
-    return table.loc[values.sort_values(ascending=not descending, kind="stable").index]
+def sort_rows(values: HostArray, *, descending: bool) -> HostArray:
+    """Return the order of the rows of a table by a column; missing values come last."""
+    if values.dtype.kind not in "biuf":
+        values = np.unique(values.astype(str), return_inverse=True)[1]
+    keys = values.astype(np.float64)
+    return np.argsort(-keys if descending else keys, kind="stable")
 
 
 def heading(column: str, made: Mapping[str, Any]) -> str:
     """Return the name of a column with its unit, from our metadata of the layer, `made`."""
     made = made.get("measured", made)
-    if column == "label":
-        return "Index"
     spacing = made.get("spacing", ())
     name, *indices = column.split("-")
     unit = made.get("unit") or ("px" if spacing and set(spacing) == {1.0} else "")
