@@ -12,6 +12,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QFileDialog
 
 from equilabel import outlines, segment
+from equilabel.cli.results import column_units
 from equilabel.segmentation.outlines import EDGE
 from equilabel.storage.table import as_table, read_table
 from equilabel.widget.logic.objects import column_types
@@ -141,6 +142,25 @@ def test_the_table_is_written_as_csv(form, tmp_path, monkeypatch, notes):
     found = segment(image, spacing=(0.325, 0.325), properties=names)
     pd.testing.assert_frame_equal(read_table(path), found.table)
     assert notes()[-1] == f"Saved the table of {found.num} objects as {path}."
+
+
+def test_a_saved_table_has_the_units_of_the_screen_and_of_a_batch(form, tmp_path, monkeypatch):
+    path = tmp_path / "cells.csv"
+
+    def choose(form, title, suggested, kinds):
+        return str(path), kinds.split(";;")[0]  # that is suggested first
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", choose)
+    form.results.save_button.click()
+    names, units, *rows = (line.split(",") for line in path.read_text().splitlines())
+    of = column_units(names, 2, "µm")
+    assert units == [of.get(name, "") for name in names]
+    assert (names[:2], units[:2]) == (["label", "area"], ["", "µm²"])
+    form.results.table_button.click()
+    assert set(form.results.table.objects.headers) == {
+        f"{name} [{unit}]" if unit else name for name, unit in zip(names, units, strict=True)
+    }
+    assert len(rows) == form.results.layer.data.max()
 
 
 def test_a_table_that_cannot_be_written_is_told(form, tmp_path, monkeypatch, notes):

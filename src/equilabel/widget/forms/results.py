@@ -19,6 +19,7 @@ from equilabel.widget.logic.objects import (
     heading,
     show_objects,
     summarize,
+    unit_of,
 )
 from equilabel.widget.logic.scripts import script_of
 from equilabel.widget.napari_types import Event, Layer, Viewer
@@ -199,9 +200,10 @@ class PlotForm(Grid):
 # ---- The panel
 
 
+KINDS = "CSV, units in its second line (*.csv);;CSV (*.csv);;Parquet (*.parquet)"
 TIPS = {
     "table": "Open the table. A click on a row goes to its object and outlines it.",
-    "save": "Write the table to a file: CSV or Parquet.",
+    "save": "Write the table to a file: CSV, with a line of units or without, or Parquet.",
     "shapes": "Add a shapes layer with the outlines of the objects, along the edges of pixels.",
     "python": "Copy a line of Python that repeats the run that made the labels.",
     "batch": "Copy a command for a terminal that repeats the run on this file, or on folders.",
@@ -313,12 +315,13 @@ class ResultsPanel(Form):
     @guarded
     def _save(self) -> None:
         layer = self._require_layer()
-        table = as_table(layer.features, column_types(made_by(layer)))
-        suggested, kinds = f"{layer.name}.csv", "Tables (*.csv *.parquet)"
-        name, _ = QFileDialog.getSaveFileName(self, "Save the table", suggested, kinds)
+        made, suggested = made_by(layer), f"{layer.name}.csv"
+        name, kind = QFileDialog.getSaveFileName(self, "Save the table", suggested, KINDS)
         file = name if Path(name).suffix else f"{name}.csv"
         if name and (file == name or not Path(file).exists() or self._may_replace(file)):
-            write_table(file, table)
+            table = as_table(layer.features, column_types(made))
+            units = {name: unit_of(name, made) for name in map(str, table)}
+            write_table(file, table, units=units if "units" in kind else None)
             inform(f"Saved the table of {count_objects(len(table))} as {file}.")
 
     def _may_replace(self, file: str) -> bool:

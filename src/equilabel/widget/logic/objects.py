@@ -134,13 +134,18 @@ def sort_rows(values: HostArray, *, descending: bool) -> HostArray:
 
 def heading(column: str, made: Mapping[str, Any]) -> str:
     """Return the name of a column with its unit, from our metadata of the layer, `made`."""
+    unit = unit_of(column, made)
+    return f"{column} [{unit}]" if unit else column
+
+
+def unit_of(column: str, made: Mapping[str, Any]) -> str:
+    """Return the unit of a column, from our metadata of the layer; "" for none."""
     made = made.get("measured", made)
     spacing = made.get("spacing", ())
     name, *indices = column.split("-")
     unit = made.get("unit") or ("px" if spacing and set(spacing) == {1.0} else "")
     kind = equilabel.PROPERTIES[name].unit if name in equilabel.PROPERTIES else ""
-    word = derived_unit(kind, len(spacing), unit, indices)
-    return f"{column} [{word}]" if word else column
+    return derived_unit(kind, len(spacing), unit, indices)
 
 
 def _describe(column: str) -> str:
