@@ -28,6 +28,7 @@ from gui import (
     middle,
     open_form,
     run,
+    to_front,
 )
 
 pytestmark = pytest.mark.gui
@@ -58,7 +59,7 @@ def form(found, qtbot):
     """Show the results; afterwards, put back what a person can change there."""
     viewer, form = found
     panel = form.results
-    form.tabs.setCurrentIndex(1)
+    to_front(form.results)
     viewer.reset_view()
     before = list(viewer.layers)
     yield form
@@ -114,7 +115,7 @@ def test_a_click_on_a_row_outlines_its_object_and_a_label_selects_its_row(viewer
     changed = (canvas(viewer) != plain).any(axis=-1)
     assert 20 < changed.sum() < 0.05 * changed.size
     assert viewer.layers.selection.active is layer
-    form.tabs.setCurrentIndex(0)
+    to_front(form)
     assert place not in viewer.layers
 
 

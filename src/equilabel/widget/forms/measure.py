@@ -57,7 +57,6 @@ class MeasureForm(RunForm):
     @guarded
     def reset_choices(self) -> None:
         """Offer the layers of the viewer; napari calls it when they change."""
-        self.results.reset_choices()
         offer_layers(self.labels, layers.labels(self._viewer))
         offer_layers(self.image, layers.images(self._viewer))
         others = [(each.name, each) for each in layers.labels(self._viewer)]

@@ -41,7 +41,7 @@ from equilabel.widget.viewer.tasks import LatestResult, ask, guarded, inform, wa
 
 from .fields import field, layer_field, offer, offer_layers
 from .filters import FilterForm, RangeField
-from .layout import Form, Grid, button, column, fold, scrolled, side_by_side
+from .layout import Docked, Grid, button, column, fold, scrolled, side_by_side
 from .table import Below
 
 # ---- Colors by a column
@@ -210,14 +210,19 @@ TIPS = {
 }
 
 
-class ResultsPanel(Form):
+def results_of(viewer: Viewer) -> "ResultsPanel":
+    """Return the results of a viewer, in the dock that its forms share; open them if need be."""
+    return viewer.window.add_plugin_dock_widget("equilabel", "Results")[1]
+
+
+class ResultsPanel(Docked):
     """Shows the results of a labels layer."""
 
     layer_field = layer_field("Labels", "Labels layer whose results are shown.", "_set_layer")
 
-    def __init__(self, viewer: Viewer) -> None:
+    def __init__(self, napari_viewer: Viewer) -> None:
         super().__init__()
-        self._viewer = viewer
+        self._viewer = viewer = napari_viewer
         self._layer: Layer = None
         self._followed = 0  # the last label that was selected in the layer
         self._selected: Any = ()  # labels of the selected objects
@@ -233,6 +238,7 @@ class ResultsPanel(Form):
         self._arrange()
         self.table.selected.connect(self.select)
         self._canvas = CurrentCanvas(viewer, self)
+        self.reset_choices()
 
     def _arrange(self) -> None:
         self.summary = QLabel(wordWrap=True)
@@ -258,7 +264,9 @@ class ResultsPanel(Form):
         """The labels layer whose results are shown; None if it was removed."""
         return self._layer if self._layer in self._viewer.layers else None
 
+    @guarded
     def reset_choices(self) -> None:
+        """Offer the layers of the viewer; napari calls it when they change."""
         offer_layers(self.layer_field, labels(self._viewer))
         if self.layer_field.value is not self._layer:
             self._set_layer()
@@ -397,6 +405,11 @@ class ResultsPanel(Form):
         layer, box = answer
         if box is not None and layer in self._viewer.layers:
             go_to(self._viewer, layer, *box)
+
+    def end(self) -> None:
+        """Stop all work, and close table and plot."""
+        self.filter.cancel()
+        QTimer.singleShot(0, self.below.leave)
 
     def hideEvent(self, event: Event) -> None:
         """Remove the outlines with the panel."""

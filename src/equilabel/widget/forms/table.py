@@ -9,6 +9,7 @@ from qtpy.QtWidgets import QAbstractItemView, QSplitter, QTableView, QWidget
 from equilabel.array_types import HostArray
 from equilabel.widget.logic.objects import format_value, sort_rows
 from equilabel.widget.napari_types import Table, Viewer
+from equilabel.widget.viewer.tasks import guarded
 
 MOST_BLOCKS = 5000  # most blocks of rows that are marked: Qt is slow with more
 ALIGNED = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
@@ -157,6 +158,7 @@ class Below(QSplitter):
         part.show()
         self.setSizes([1] * self.count())
 
+    @guarded
     def leave(self) -> None:
         if self.parent() is not None:
             self._viewer.window.remove_dock_widget(self.parent())
