@@ -124,7 +124,7 @@ def test_the_table_has_units_one_index_and_no_empty_row_and_sorts(form):
     table, features = form.results.table, form.results.layer.features
     headers = table.objects.headers
     assert headers[:2] == ["label", "area [µm²]"]
-    assert headers.index("intensity_mean") < headers.index("bbox-0 [px]")
+    assert headers.index("intensity_mean") < headers.index("y from [px]")
     assert table.objects.rowCount() == len(features) - 1
     table.sortByColumn(1, Qt.SortOrder.DescendingOrder)
     assert table.objects.labels[0] == features["area"].argmax()
@@ -158,9 +158,11 @@ def test_a_saved_table_has_the_units_of_the_screen_and_of_a_batch(form, tmp_path
     assert units == [of.get(name, "") for name in names]
     assert (names[:2], units[:2]) == (["label", "area"], ["", "µm²"])
     form.results.table_button.click()
-    assert set(form.results.table.objects.headers) == {
-        f"{name} [{unit}]" if unit else name for name, unit in zip(names, units, strict=True)
-    }
+    headers = form.results.table.objects.headers
+    assert [each.rpartition(" [")[2].rstrip("]") for each in headers if each.endswith("]")] == [
+        unit for unit in units if unit
+    ]
+    assert {"label", "area [µm²]", "y [µm]", "x [µm]", "y from [px]"} <= set(headers)
     assert len(rows) == form.results.layer.data.max()
 
 
@@ -182,10 +184,10 @@ def test_a_file_is_not_replaced_unasked_whatever_name_was_typed(form, tmp_path, 
     typed, path, said = tmp_path / "precious", tmp_path / "precious.csv", []
     path.write_text("mine")
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(typed), ""))
-    answer(form, "Cancel", said)
+    answer(form.results, "Cancel", said)
     form.results.save_button.click()
     assert path.read_text() == "mine"
-    answer(form, "Replace", said)
+    answer(form.results, "Replace", said)
     form.results.save_button.click()
     assert len(read_table(path)) == form.results.layer.data.max()
     assert said == ["'precious.csv' exists. Replace it?"] * 2

@@ -1,18 +1,23 @@
 """The table of objects, and the dock below the canvas that holds it and the plot."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from qtpy.QtCore import QAbstractTableModel, QItemSelection, QItemSelectionModel, Qt, Signal
+from qtpy.QtGui import QAction, QBrush, QColor, QFont, QGuiApplication, QKeySequence
 from qtpy.QtWidgets import QAbstractItemView, QSplitter, QTableView, QWidget
 
 from equilabel.array_types import HostArray
-from equilabel.widget.logic.objects import format_value, sort_rows
-from equilabel.widget.napari_types import Table, Viewer
-from equilabel.widget.viewer.tasks import guarded
+from equilabel.widget.logic.objects import count_objects, format_value, sort_rows
+from equilabel.widget.napari_types import Event, Table, Viewer
+from equilabel.widget.viewer.tasks import guarded, inform, warn
 
+MOST_COPIED = 100_000  # rows
 MOST_BLOCKS = 5000  # most blocks of rows that are marked: Qt is slow with more
 ALIGNED = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+GONE, ITALIC = QBrush(QColor(128, 128, 128)), QFont()
+ITALIC.setItalic(True)
 ROLES, ASCENDING = Qt.ItemDataRole, Qt.SortOrder.AscendingOrder
 
 DOCK = "Table and plot (equilabel)"
@@ -36,6 +41,8 @@ class ObjectModel(QAbstractTableModel):
         self._columns: list[HostArray] = []
         self._order = np.zeros(0, np.int64)
         self.labels = np.zeros(0, np.int64)  # of the rows, as they are sorted
+        self.kept: Any = None  # which rows of the table are not gray; None for all
+        self.stale = False  # whether the objects were painted since, which italics show
 
     def show(self, table: Table, hints: list[str]) -> None:
         """Show a table, sorted by labels; None for no table."""
@@ -43,7 +50,7 @@ class ObjectModel(QAbstractTableModel):
         self.headers, self._hints = ([] if table is None else list(table.columns)), hints
         self._columns = [table.iloc[:, k].to_numpy() for k in range(len(self.headers))]
         self.labels = self._columns[0] if self._columns else np.zeros(0, np.int64)
-        self._order = np.arange(len(self.labels))
+        self._order, self.kept = np.arange(len(self.labels)), None
         self.endResetModel()
 
     def rowCount(self, _: object = None) -> int:
@@ -55,7 +62,22 @@ class ObjectModel(QAbstractTableModel):
     def data(self, index: Any, role: int = ROLES.DisplayRole) -> Any:
         if role == ROLES.DisplayRole:
             return format_value(self._columns[index.column()][self._order[index.row()]])
+        if role == ROLES.ForegroundRole and self.kept is not None:
+            return None if self.kept[self._order[index.row()]] else GONE
+        if role == ROLES.FontRole and self.stale:
+            return ITALIC
         return ALIGNED if role == ROLES.TextAlignmentRole else None
+
+    def keep(self, labels: Any) -> None:
+        """Gray the rows of other objects than these; None for none."""
+        known = labels is not None and self._columns
+        self.kept = np.isin(self._columns[0], labels) if known else None
+
+    def text(self, labels: Any) -> str:
+        """Return the rows of objects as lines of cells, for other programs; headers first."""
+        rows = self._order[np.isin(self.labels, labels)]
+        columns = [[str(value) for value in column[rows].tolist()] for column in self._columns]
+        return "\n".join("\t".join(cells) for cells in [self.headers, *zip(*columns, strict=True)])
 
     def headerData(self, section: int, side: Any, role: int = ROLES.DisplayRole) -> Any:
         texts = {ROLES.DisplayRole: self.headers, ROLES.ToolTipRole: self._hints}.get(role, [])
@@ -91,6 +113,34 @@ class TableView(QTableView):
         self.setMinimumSize(80, 80)
         self.selectionModel().selectionChanged.connect(self._select)
         self.objects.modelReset.connect(self._show_marked)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self.offer("Copy rows with headers\tCtrl+C", self.copy)
+
+    def offer(self, words: str, act: Callable[..., None]) -> None:
+        """Add an entry to the context menu."""
+        action = QAction(words, self)
+        action.triggered.connect(act)
+        self.addAction(action)
+
+    def keyPressEvent(self, event: Event) -> None:
+        """Copy rows, where Qt copies one cell."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+        else:
+            super().keyPressEvent(event)
+
+    def copy(self, *_: object) -> None:
+        """Copy the selected rows, for other programs."""
+        if len(self._marked) > MOST_COPIED:
+            warn(f"Up to {MOST_COPIED:,} rows can be copied: save the table instead.")
+            return
+        QGuiApplication.clipboard().setText(self.objects.text(self._marked))
+        inform(f"Copied {count_objects(len(self._marked))}.")
+
+    def show_kept(self, labels: Any) -> None:
+        """Show the rows of other objects than these in gray; None for none."""
+        self.objects.keep(labels)
+        self.viewport().update()
 
     def show_table(self, table: Table, hints: list[str]) -> None:
         """Show a table, sorted by the same column as the previous one; hints describe columns."""
