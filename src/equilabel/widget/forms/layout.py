@@ -116,6 +116,9 @@ class Docked(Form):
     def end(self) -> None:
         """Stop all work."""
 
+    def see(self, visible: bool) -> None:
+        """Take note that the form came to the front of its dock, or left it."""
+
     def showEvent(self, event: Event) -> None:
         """Share the dock of another form as tabs: one above the other, the window would grow."""
         super().showEvent(event)
@@ -124,6 +127,7 @@ class Docked(Form):
         if event.spontaneous() or self._joined or not known:
             return
         self._joined = True  # only once, so that a person can move it
+        dock.visibilityChanged.connect(self.see)  # a tab that is not in front is not hidden
         for form in window.findChildren(Docked):
             other = form.parent()
             if form is not self and window.dockWidgetArea(other) == window.dockWidgetArea(dock):

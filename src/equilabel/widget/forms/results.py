@@ -341,6 +341,7 @@ class ResultsPanel(Docked):
             self._layer.events.selected_label.disconnect(self._follow)
             self._layer.events.metadata.disconnect(self._show_state)
         self._layer = self.layer_field.value
+        self.message.setText("")  # it was about another layer
         if self._layer is not None:
             self._layer.events.features.connect(self._update_later)
             self._layer.events.selected_label.connect(self._follow)
@@ -499,7 +500,7 @@ class ResultsPanel(Docked):
         while event.type == "mouse_move":
             yield
         layer, active = self.layer, self._viewer.layers.selection.active
-        seen = self.isVisible() or self.table.isVisible()
+        seen = self.table.isVisible() or not self.visibleRegion().isEmpty()
         mode = str(getattr(active, "mode", "pan_zoom"))
         still = np.abs(np.array(event.pos) - start).max() <= STILL and event.button == 1
         if layer is None or not (seen and still and layer.visible and mode == "pan_zoom"):
@@ -552,15 +553,15 @@ class ResultsPanel(Docked):
             go_to(self._viewer, layer, *box)
 
     def end(self) -> None:
-        """Stop all work, and close table and plot."""
+        """Stop all work, remove the outlines, and close table and plot."""
         self.filter.cancel()
+        self.outlines.remove()
         callbacks = self._viewer.mouse_drag_callbacks
         if self._click in callbacks:
             callbacks.remove(self._click)
         QTimer.singleShot(0, self.below.leave)
 
-    def hideEvent(self, event: Event) -> None:
-        """Remove the outlines with the panel."""
-        if not event.spontaneous():
+    def see(self, visible: bool) -> None:
+        """Remove the outlines when another form is in front."""
+        if not visible:
             self.outlines.remove()
-        super().hideEvent(event)

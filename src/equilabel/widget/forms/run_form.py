@@ -44,6 +44,9 @@ class RunForm(Docked):
         bar = column(buttons, self.progress, self.message)
         bar.layout().setContentsMargins(0, 4, 0, 0)
         column(fields, bar, into=self, margins=True)
+        policy = self.sizePolicy()
+        policy.setVerticalPolicy(policy.Policy.Expanding)  # or napari adds space below
+        self.setSizePolicy(policy)
         self.setMinimumWidth(364)
         results_of(viewer)
 

@@ -140,6 +140,7 @@ def show_labels(
             viewer.layers.remove(layer)
         layer = _add_labels(viewer, outcome)
     editable = not outcome.levels and bool(outcome.labels.flags.writeable)
+    layer.visible = True  # a filter has hidden it
     mode, layer.editable = layer.mode, False  # this clears napari's undo history
     if editable:
         layer.editable = True
