@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from magicgui.widgets import ComboBox
-from qtpy.QtCore import QSize, Qt, QTimer
-from qtpy.QtGui import QGuiApplication, QIcon, QImage, QPixmap
+from qtpy.QtCore import Qt, QTimer
+from qtpy.QtGui import QGuiApplication, QImage, QPixmap
 from qtpy.QtWidgets import QFileDialog, QLabel
 
 from equilabel.array_types import HostArray
@@ -60,7 +60,6 @@ from .table import Below
 NORMAL = "(default colors)"
 COLORMAPS = ("viridis", "magma", "plasma", "inferno", "turbo", "gray", "twilight")
 HINT = "Colors from the least to the greatest."
-ICON = QSize(64, 12)
 TIP = "Column whose values color the objects, from the first to the last of the colors."
 
 
@@ -79,9 +78,6 @@ class ColorForm(Grid):
         self._work = LatestResult("coloring objects", self._put_colormap, partial(tell, self))
         self.range = RangeField(("Color by", "Limits"), TIP, NORMAL, self._color, inner=True)
         self.column, self.limits = self.range.column, self.range.slider
-        self.colormap.native.setIconSize(ICON)
-        for number, name in enumerate(COLORMAPS):
-            self.colormap.native.setItemIcon(number, _icon_of(make_scale(name).colors))
         self.fill(*self.range.rows, self.colormap, self.bar, self.ends)
 
     def set_layer(self, layer: Layer, columns: Mapping[str, Any]) -> None:
@@ -90,9 +86,7 @@ class ColorForm(Grid):
         self.range.set_columns(columns, made_by(layer))
         if not same:
             self.range.choose(self._chosen.get(layer, "") if layer is not None else "")
-        if self.range.chosen:
-            self._color()
-        self._show_bar()
+        (self._color if self.range.chosen else self._show_bar)()
 
     @guarded
     def _color(self) -> None:
@@ -130,10 +124,6 @@ class ColorForm(Grid):
         layer, colormap = answer
         if layer in self._viewer.layers:
             layer.colormap = colormap
-
-
-def _icon_of(colors: HostArray) -> QIcon:
-    return QIcon(_pixels_of(colors).scaled(ICON))
 
 
 def _pixels_of(colors: HostArray) -> QPixmap:

@@ -8,7 +8,7 @@ from qtpy.QtWidgets import QLabel, QProgressBar, QPushButton, QWidget
 
 from equilabel.widget.logic.sources import Role, Source
 from equilabel.widget.napari_types import Layer, Viewer
-from equilabel.widget.viewer.tasks import LatestResult, Task, warn
+from equilabel.widget.viewer.tasks import LatestResult, Task, tell
 
 from .layout import Docked, column, side_by_side
 from .results import ResultsPanel, results_of
@@ -114,8 +114,8 @@ class RunForm(Docked):
         self._end(self.message.text())
 
     def _fail(self, message: str) -> None:
-        warn(message)
-        self._end(message)
+        tell(self, message)
+        self._end(self.message.text())
 
     def _stop(self) -> None:
         self._end("Cancelled. The layers have not changed.")

@@ -46,12 +46,14 @@ def _unfold() -> None:
 def tell(form: Any, text: str, say: Callable[[str], None] = warn) -> None:
     """Tell something in a notification, and in the line for messages of the form around a widget.
 
-    In the form it begins with a capital letter, and stays.
+    There it stays, and is a sentence: "Image must be open, but got none." for "image must be open;
+    got none."
     """
     say(text)
     while form is not None and not hasattr(form, "message"):
         form = form.parent()
     if form is not None:
+        text = text.replace("; got ", ", but got ")
         form.message.setText(text[:1].upper() + text[1:])
 
 
