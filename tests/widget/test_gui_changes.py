@@ -39,13 +39,13 @@ def again(results, qtbot):
     QApplication.processEvents()
 
 
-def click(viewer, layer, place):
+def click(viewer, layer, place, keys=Qt.KeyboardModifier.NoModifier):
     """Click on a pixel of a layer, where the canvas shows it."""
     widget = viewer.window._qt_viewer.canvas.native
     camera, size = viewer.scene.camera, np.array([widget.height(), widget.width()])
     y, x = (np.array(layer.data_to_world(place)) - camera.center[1:]) * camera.zoom + size / 2
     QTest.mouseMove(widget, QPoint(int(x), int(y)))
-    QTest.mouseClick(widget, Qt.MouseButton.LeftButton, pos=QPoint(int(x), int(y)))
+    QTest.mouseClick(widget, Qt.MouseButton.LeftButton, keys, QPoint(int(x), int(y)))
     QApplication.processEvents()
 
 
@@ -121,6 +121,8 @@ def test_a_click_on_an_object_selects_it_and_what_is_copied_has_headers(measured
     click(viewer, layer, (20, 76))
     assert results._selected == [3]
     assert layer.selected_label == 3
+    click(viewer, layer, (20, 12), Qt.KeyboardModifier.ShiftModifier)
+    assert results._selected == [3, 1]
     click(viewer, layer, (2, 2))
     assert len(results._selected) == 0
     click(viewer, layer, (20, 12))

@@ -484,7 +484,7 @@ class ResultsPanel(Docked):
         self.table.show_kept(kept)
 
     def _click(self, _: Viewer, event: Event) -> Iterator[None]:
-        """Select the object under a click while the mouse pans, or none beside objects."""
+        """Select the object under a click while the mouse pans, with Shift one more of them."""
         start = np.array(event.pos)
         yield
         while event.type == "mouse_move":
@@ -498,7 +498,8 @@ class ResultsPanel(Docked):
         directions = {name: getattr(event, name) for name in ("view_direction", "dims_displayed")}
         number = layer.get_value(event.position, **directions, world=True)
         number = number[1] if layer.multiscale and number is not None else number
-        self.select([int(number)] if number else [])
+        before = list(self._selected) if "Shift" in event.modifiers else []
+        self.select(list(dict.fromkeys([*before, int(number)])) if number else before)
 
     def _change(self, how: str, *_: object) -> None:
         """Merge, split or delete the selected objects; napari can undo it."""
@@ -544,7 +545,8 @@ class ResultsPanel(Docked):
 
     def end(self) -> None:
         """Stop all work, remove the outlines, and close table and plot."""
-        self.filter.cancel()
+        for work in (self.filter, self.shapes, self.again, self.edit):
+            work.cancel()
         self.outlines.remove()
         callbacks = self._viewer.mouse_drag_callbacks
         if self._click in callbacks:
