@@ -14,6 +14,7 @@ from equilabel.storage.table import (
     numeric_columns,
 )
 from equilabel.widget.logic.objects import (
+    change_objects,
     find_kept,
     format_value,
     keep_objects,
@@ -191,3 +192,16 @@ def test_missing_values_are_empty_and_sort_last():
     ):
         rows = sort_rows(shown.iloc[:, column].to_numpy(), descending=descending)
         assert shown["label"].to_numpy()[rows].tolist() == order
+
+
+def test_an_object_of_a_frame_is_split_at_its_neck_and_a_disk_is_not():
+    y, x = np.indices((30, 50))
+    disks = [(y - 15) ** 2 + (x - at) ** 2 < 100 for at in (13, 30)]
+    movie = np.stack([disks[0] * 1, (disks[0] | disks[1]) * 2])
+    places, values = change_objects(movie, [2], "split", (1.0, 1.0), times=(0,))
+    movie[places] = values
+    assert np.unique(movie[1]).tolist() == [0, 2, 3]
+    assert (movie[1][disks[0] & (x < 20)] == 2).all()
+    assert (movie[1][disks[1] & (x > 24)] == 3).all()
+    with pytest.raises(ValueError, match="an object must have a neck to be split; got none"):
+        change_objects(movie, [1], "split", (1.0, 1.0), times=(0,))
