@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from napari.layers import Labels
 
 from equilabel import segment
 from equilabel.devices import threads
@@ -24,6 +25,7 @@ from equilabel.widget.logic.objects import (
     sort_rows,
 )
 from equilabel.widget.logic.outcomes import Outcome
+from equilabel.widget.viewer.layers import watch_painting
 
 TABLE = pd.DataFrame({"label": [1, 2, 5], "num_pixels": [4, 9, 2], "area": [1.0, 2.25, 0.5]})
 
@@ -205,3 +207,28 @@ def test_an_object_of_a_frame_is_split_at_its_neck_and_a_disk_is_not():
     assert (movie[1][disks[1] & (x > 24)] == 3).all()
     with pytest.raises(ValueError, match="an object must have a neck to be split; got none"):
         change_objects(movie, [1], "split", (1.0, 1.0), times=(0,))
+
+
+def test_painting_is_undone_only_as_far_as_napari_remembers():
+    layer = Labels(np.zeros((8, 8), int))
+    watch_painting(layer, found=True)
+
+    def states():
+        return [layer.metadata["equilabel"][name] for name in ("painted", "unmeasured")]
+
+    for number in range(1, 3):
+        layer.data_setitem((np.array([0]), np.array([0])), number)
+    assert states() == [True, True]
+    watch_painting(layer)  # it is measured
+    assert states() == [True, False]
+    layer.undo()
+    assert states() == [True, True]
+    layer.undo()
+    assert states() == [False, True]
+    for number in range(3, 110):
+        layer.data_setitem((np.array([0]), np.array([0])), number)
+    watch_painting(layer)
+    assert states() == [True, False]
+    for _ in range(110):
+        layer.undo()
+    assert states() == [True, True]

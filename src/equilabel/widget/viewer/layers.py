@@ -202,7 +202,8 @@ def _compare_strokes(layer: Layer) -> None:
     marks: dict[str, Any] = _MARKS[layer]
     history: Any = getattr(layer, "_undo_history", ())
     if history and len(history) == history.maxlen:
-        marks.update(dict.fromkeys(marks, history))  # napari forgets the first: no way back
+        # napari forgets the first stroke: there is no way back to what was before it.
+        marks.update({kind: history for kind, mark in marks.items() if mark is None})
     now = {kind: _last_stroke(layer) is not mark for kind, mark in marks.items()}
     if any(made.get(kind, False) != found for kind, found in now.items()):
         layer.metadata = {**layer.metadata, KEY: {**made, **now}}
