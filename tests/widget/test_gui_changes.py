@@ -148,6 +148,8 @@ def test_a_filter_grays_what_goes_and_its_layer_comes_to_the_front(measured, qtb
     row.slider.setValue((least - 1, least + 1))
     grays = [brush[0] is not None for brush in cells(results.table, Qt.ItemDataRole.ForegroundRole)]
     assert grays == [True, False, True]
+    results.table_button.click()  # opened again, it is as before
+    assert cells(results.table, Qt.ItemDataRole.ForegroundRole)[0][0] is not None
     if results.plot.canvas is not None:
         assert results.plot.canvas._selected == [2]
     results.filter.button.click()

@@ -261,6 +261,7 @@ class ResultsPanel(Docked):
         self._layer: Layer = None
         self._followed = 0  # the last label that was selected in the layer
         self._selected: Any = ()  # labels of the selected objects
+        self._kept: Any = None  # those that the filter would keep; None for no filter
         self.outlines = SelectedObjects(viewer)
         self._timer = QTimer(self, singleShot=True, timeout=self._update)
         self._place = LatestResult("finding the selected object", self._go)
@@ -349,7 +350,7 @@ class ResultsPanel(Docked):
     def _update(self) -> None:
         self._timer.stop()
         self.outlines.remove()
-        self._selected = ()
+        self._selected, self._kept = (), None
         self.plot.mark(())
         layer = self._layer
         columns = {} if layer is None else numeric_columns(layer.features)
@@ -400,6 +401,7 @@ class ResultsPanel(Docked):
         layer = self._layer
         shown = (None, []) if layer is None else show_objects(layer.features, made_by(layer))
         self.table.show_table(*shown)
+        self.table.show_kept(self._kept)
         self.table.mark(self._selected)
 
     @guarded
@@ -478,7 +480,7 @@ class ResultsPanel(Docked):
 
     def _show_kept(self, kept: Any) -> None:
         """Show which objects a filter would keep; None for no filter."""
-        shown = self._selected if kept is None else kept
+        self._kept, shown = kept, self._selected if kept is None else kept
         self._outline(shown)
         self.plot.mark(shown)
         self.table.show_kept(kept)
