@@ -283,7 +283,7 @@ def kept_form(viewer, shared_viewer, qtbot):
 
     It is closed if a test changes its image, or fields that cannot be set as they were.
     """
-    from gui import LONG, choices, keep_values, open_form
+    from gui import LONG, choices, keep_values, open_form, to_front
 
     form, shared_viewer.form = shared_viewer.form, None
     if form is None:
@@ -296,7 +296,7 @@ def kept_form(viewer, shared_viewer, qtbot):
         for layer in set(viewer.layers) - {image}:
             viewer.layers.remove(layer)
         image.name = name
-        form.tabs.setCurrentIndex(0)
+        to_front(form)
         form.message.setText("")
         restore()
         waits = (form.preview, form.results._place, form.results.colors._work)

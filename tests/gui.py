@@ -34,6 +34,12 @@ def open_form(viewer, qtbot, name=SEGMENT, *, recipe=False):
     return form
 
 
+def to_front(form):
+    """Bring a form, or the results, to the front of the docks that share a place."""
+    form.parent().raise_()
+    QApplication.processEvents()
+
+
 def settle(form, qtbot):
     """Wait until a form has looked at its image."""
     qtbot.waitUntil(lambda: not form.preview.waiting, timeout=LONG)

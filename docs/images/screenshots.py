@@ -109,7 +109,7 @@ def objects_and_table() -> None:
     viewer, form = open_viewer("nuclei_2d")
     form.fields.unit.value = "µm"
     run(form)
-    form.tabs.setCurrentIndex(1)
+    form.results.parent().raise_()
     panel = form.results
     panel.colors.column.value = "area"
     wait_for(lambda: not panel.colors._work.waiting)

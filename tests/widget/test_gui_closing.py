@@ -110,7 +110,7 @@ def test_closing_the_dock_cancels_its_run(own_viewer, qtbot, form, held):
     form.run_button.click()
     qtbot.waitUntil(reached.is_set, timeout=LONG)
     worker = form.task._worker
-    [dock] = own_viewer.window._wrapped_dock_widgets.values()
+    dock = form.parent()
     dock.title.close_button.click()
     assert not form.task.running
     release.set()

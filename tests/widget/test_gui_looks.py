@@ -20,7 +20,7 @@ from equilabel import label
 from equilabel.samples import nuclei_2d, nuclei_3d
 from equilabel.widget.forms.layout import Grid
 from equilabel.widget.forms.threshold import CHOICES
-from gui import LONG, MEASURE, SEGMENT, open_form, run, settle
+from gui import LONG, MEASURE, SEGMENT, open_form, run, settle, to_front
 
 pytestmark = pytest.mark.gui
 
@@ -120,8 +120,8 @@ def test_results_share_their_edges_and_show_whole_numbers(viewer, qtbot, theme, 
     run(form, qtbot)
     unfold(form)
     if name == MEASURE:
-        check_edges(form.tabs.widget(0), form)
-    form.tabs.setCurrentIndex(1)
+        check_edges(form, form)
+    to_front(form.results)
     panel = form.results
     for column in ("intensity_max", "area", "centroid-0"):
         panel.colors.column.value = column

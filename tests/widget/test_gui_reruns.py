@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QApplication
 
 from equilabel.samples import nuclei_2d
 from equilabel.widget.viewer.layers import AROUND
-from gui import LONG, canvas, click_row, colored, keep_within, open_form, run
+from gui import LONG, MEASURE, canvas, click_row, colored, keep_within, open_form, run, to_front
 
 pytestmark = pytest.mark.gui
 
@@ -20,7 +20,7 @@ def form(viewer, qtbot):
     viewer.open_sample("equilabel", "nuclei_2d")
     form = open_form(viewer, qtbot)
     run(form, qtbot)
-    form.tabs.setCurrentIndex(1)
+    to_front(form.results)
     return form
 
 
@@ -72,34 +72,44 @@ def test_a_small_window_does_not_grow_and_the_form_keeps_its_height(viewer, qtbo
 
 
 @pytest.mark.long
-def test_a_closed_form_goes_and_takes_table_and_outlines_with_it(viewer, qtbot, form):
+def test_closed_results_take_table_and_outlines_with_them_and_come_back(viewer, qtbot, form):
     names = [layer.name for layer in viewer.layers]
-    form.results.table_button.click()
+    results = form.results
+    results.table_button.click()
     click_row(form, 9)
     assert "Table and plot (equilabel)" in viewer.window.dock_widgets
-    viewer.window.remove_dock_widget(form.parent())
+    viewer.window.remove_dock_widget(results.parent())
     qtbot.waitUntil(
         lambda: "Table and plot (equilabel)" not in viewer.window.dock_widgets, timeout=LONG
     )
     assert [layer.name for layer in viewer.layers] == names
-    qtbot.waitUntil(lambda: not isalive(form), timeout=LONG)
-    again = open_form(viewer, qtbot)
-    run(again, qtbot).selected_label = 5
-    assert again.results.outlines.layer in viewer.layers
-    assert len(viewer.layers) == len(names) + 1  # the closed form follows nothing
+    qtbot.waitUntil(lambda: not isalive(results), timeout=LONG)
+    layer = run(form, qtbot)
+    to_front(form.results)
+    layer.selected_label = 5
+    assert form.results.outlines.layer in viewer.layers
+    assert len(viewer.layers) == len(names) + 1  # those that were closed follow nothing
 
 
-def test_a_form_that_floats_keeps_its_table_when_another_tab_is_shown(viewer, qtbot, form):
+def test_both_forms_share_one_place_for_results_and_agree(viewer, qtbot, form):
+    """A second panel showed other labels, and removed the outlines of the first."""
+    other = open_form(viewer, qtbot, MEASURE)
+    assert other.results is form.results
+    assert [name for name in viewer.window.dock_widgets if name.startswith("Results")] == [
+        "Results (equilabel)"
+    ]
+    window = viewer.window._qt_window
+
+    def beside():
+        return {each.widget() for each in window.tabifiedDockWidgets(form.results.parent())}
+
+    qtbot.waitUntil(lambda: beside() == {form, other}, timeout=LONG)
+    other.statistics.tick("extent")
+    layer = run(other, qtbot)
+    to_front(form.results)
     form.results.table_button.click()
-    dock = next(
-        each for each in viewer.window._wrapped_dock_widgets.values() if each.widget() is form
-    )
-    dock.setFloating(True)
-    QApplication.processEvents()
-    form.tabs.setCurrentIndex(0)
-    QApplication.processEvents()
-    assert "Table and plot (equilabel)" in viewer.window.dock_widgets
-    dock.setFloating(False)
+    assert "extent" in form.results.table.objects.headers
+    assert form.results.layer is layer
 
 
 @pytest.mark.long
@@ -141,7 +151,7 @@ def test_the_row_of_an_object_outside_the_view_brings_it_into_view(viewer, qtbot
         viewer.dims.order = (0, 2, 1)
     canvas(viewer)
     camera = viewer.scene.camera
-    camera.zoom *= 6
+    camera.zoom *= 8 if turned else 6  # one object fits into the view, both do not
     camera.center = (0, 17.5, 50.0) if turned else (0, 50.0, 17.5)  # of the first object
     canvas(viewer)
     view, zoom = camera.center, camera.zoom

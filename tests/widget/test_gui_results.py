@@ -12,6 +12,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QFileDialog
 
 from equilabel import outlines, segment
+from equilabel.cli.results import column_units
 from equilabel.segmentation.outlines import EDGE
 from equilabel.storage.table import as_table, read_table
 from equilabel.widget.logic.objects import column_types
@@ -27,6 +28,7 @@ from gui import (
     middle,
     open_form,
     run,
+    to_front,
 )
 
 pytestmark = pytest.mark.gui
@@ -57,7 +59,7 @@ def form(found, qtbot):
     """Show the results; afterwards, put back what a person can change there."""
     viewer, form = found
     panel = form.results
-    form.tabs.setCurrentIndex(1)
+    to_front(form.results)
     viewer.reset_view()
     before = list(viewer.layers)
     yield form
@@ -72,6 +74,7 @@ def form(found, qtbot):
     panel.outlines.remove()
     for layer in set(viewer.layers) - set(before):
         viewer.layers.remove(layer)
+    panel.layer.visible = True  # a filter hides it
     qtbot.waitUntil(lambda: not panel._place.waiting, timeout=LONG)
 
 
@@ -113,7 +116,7 @@ def test_a_click_on_a_row_outlines_its_object_and_a_label_selects_its_row(viewer
     changed = (canvas(viewer) != plain).any(axis=-1)
     assert 20 < changed.sum() < 0.05 * changed.size
     assert viewer.layers.selection.active is layer
-    form.tabs.setCurrentIndex(0)
+    to_front(form)
     assert place not in viewer.layers
 
 
@@ -121,8 +124,8 @@ def test_the_table_has_units_one_index_and_no_empty_row_and_sorts(form):
     form.results.table_button.click()
     table, features = form.results.table, form.results.layer.features
     headers = table.objects.headers
-    assert headers[:2] == ["Index", "area [µm²]"]
-    assert headers.index("intensity_mean") < headers.index("bbox-0 [px]")
+    assert headers[:2] == ["label", "area [µm²]"]
+    assert headers.index("intensity_mean") < headers.index("y from [px]")
     assert table.objects.rowCount() == len(features) - 1
     table.sortByColumn(1, Qt.SortOrder.DescendingOrder)
     assert table.objects.labels[0] == features["area"].argmax()
@@ -143,6 +146,26 @@ def test_the_table_is_written_as_csv(form, tmp_path, monkeypatch, notes):
     assert notes()[-1] == f"Saved the table of {found.num} objects as {path}."
 
 
+def test_a_saved_table_has_the_units_of_the_screen_and_of_a_batch(form, tmp_path, monkeypatch):
+    path = tmp_path / "cells.csv"
+
+    def choose(form, title, suggested, kinds):
+        return str(path), kinds.split(";;")[0]  # that is suggested first
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", choose)
+    form.results.save_button.click()
+    names, units, *rows = (line.split(",") for line in path.read_text().splitlines())
+    of = column_units(names, 2, "µm")
+    assert units == [of.get(name, "") for name in names]
+    assert (names[:2], units[:2]) == (["label", "area"], ["", "µm²"])
+    form.results.table_button.click()
+    headers = form.results.table.objects.headers
+    seen = [each.rpartition(" [")[2].rstrip("]") for each in headers if each.endswith("]")]
+    assert sorted(seen) == sorted(unit for unit in units if unit)
+    assert {"label", "area [µm²]", "y [µm]", "x [µm]", "y from [px]"} <= set(headers)
+    assert len(rows) == form.results.layer.data.max()
+
+
 def test_a_table_that_cannot_be_written_is_told(form, tmp_path, monkeypatch, notes):
     path = tmp_path / "missing" / "cells.csv"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
@@ -161,10 +184,10 @@ def test_a_file_is_not_replaced_unasked_whatever_name_was_typed(form, tmp_path, 
     typed, path, said = tmp_path / "precious", tmp_path / "precious.csv", []
     path.write_text("mine")
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(typed), ""))
-    answer(form, "Cancel", said)
+    answer(form.results, "Cancel", said)
     form.results.save_button.click()
     assert path.read_text() == "mine"
-    answer(form, "Replace", said)
+    answer(form.results, "Replace", said)
     form.results.save_button.click()
     assert len(read_table(path)) == form.results.layer.data.max()
     assert said == ["'precious.csv' exists. Replace it?"] * 2

@@ -168,7 +168,8 @@ def test_a_gpu_lost_while_running_is_one_sentence(viewer, qtbot, form, notes, mo
     monkeypatch.setattr(segment_form, "segment_source", fail)
     run(form, qtbot)
     assert "Choose the device 'cpu' and run again." in notes()[-1]
-    assert form.message.text() == notes()[-1]  # is read for longer than a notification
+    said = notes()[-1].replace("; got ", ", but got ")
+    assert form.message.text() == said[:1].upper() + said[1:]  # read for longer than it
     assert form.run_button.isEnabled()
     qtbot.waitUntil(lambda: not progress._all_instances, timeout=LONG)
 

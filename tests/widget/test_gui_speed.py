@@ -117,13 +117,13 @@ def test_a_table_of_a_hundred_thousand_objects_does_not_freeze_the_viewer(viewer
     viewer.add_image(image.view("u1"), name="dots", contrast_limits=(0, 1))
     form = open_form(viewer, qtbot)
     form.fields.connectivity.value = 1
-    [own] = viewer.window._wrapped_dock_widgets.values()
+    own = list(viewer.window._wrapped_dock_widgets.values())
     layer = run(form, qtbot)
     assert len(layer.features) - 1 > 100_000
 
     def blocked(act):
         def measure():
-            for dock in [d for d in viewer.window._wrapped_dock_widgets.values() if d is not own]:
+            for dock in [d for d in viewer.window._wrapped_dock_widgets.values() if d not in own]:
                 dock.destroyOnClose()  # a table that is open would open in no time
             QApplication.processEvents()
             pulse = Pulse()

@@ -136,8 +136,9 @@ def test_errors_are_said_with_a_remedy():
 def test_the_table_names_units():
     features = pd.DataFrame({"bbox-0": [NAN, 3], "area": [NAN, 7]})
     found, hints = show_objects(features, {"spacing": (0.5, 0.5), "unit": "µm"})
-    assert [*found] == ["Index", "area [µm²]", "bbox-0 [px]"]
+    assert [*found] == ["label", "area [µm²]", "y from [px]"]
     assert hints[0] == "Number of the object."
+    assert hints[2].startswith("bbox-0: ")  # as conditions and files call it
     assert [format_value(each) for each in found.iloc[0]] == ["1", "7", "3"]
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from napari.layers import Labels
 
 from equilabel import segment
 from equilabel.devices import threads
@@ -14,15 +15,17 @@ from equilabel.storage.table import (
     numeric_columns,
 )
 from equilabel.widget.logic.objects import (
+    change_objects,
     find_kept,
     format_value,
     keep_objects,
     merge_measurements,
     own_columns,
     show_objects,
-    sort_objects,
+    sort_rows,
 )
 from equilabel.widget.logic.outcomes import Outcome
+from equilabel.widget.viewer.layers import watch_painting
 
 TABLE = pd.DataFrame({"label": [1, 2, 5], "num_pixels": [4, 9, 2], "area": [1.0, 2.25, 0.5]})
 
@@ -181,9 +184,51 @@ def test_missing_values_are_empty_and_sort_last():
     features = as_features(TABLE.assign(mean=[np.nan, 2.0, 1.0]))
     features["kind"] = ["", "b", "c", "", "", "a"]
     shown, hints = show_objects(features, {"spacing": (1.0, 1.0), "unit": ""})
-    assert [*shown] == ["Index", "num_pixels [px]", "area [px²]", "mean", "kind"]
+    assert [*shown] == ["label", "num_pixels [px]", "area [px²]", "mean", "kind"]
     assert len(hints) == 5
     assert [format_value(shown.iat[row, 3]) for row in range(3)] == ["", "2", "1"]
-    assert sort_objects(shown, 3, descending=True)["Index"].tolist() == [2, 5, 1]
-    assert sort_objects(shown, 3, descending=False)["Index"].tolist() == [5, 2, 1]
-    assert sort_objects(shown, 4, descending=False)["Index"].tolist() == [5, 1, 2]
+    for column, descending, order in (
+        (3, True, [2, 5, 1]),
+        (3, False, [5, 2, 1]),
+        (4, False, [5, 1, 2]),
+    ):
+        rows = sort_rows(shown.iloc[:, column].to_numpy(), descending=descending)
+        assert shown["label"].to_numpy()[rows].tolist() == order
+
+
+def test_an_object_of_a_frame_is_split_at_its_neck_and_a_disk_is_not():
+    y, x = np.indices((30, 50))
+    disks = [(y - 15) ** 2 + (x - at) ** 2 < 100 for at in (13, 30)]
+    movie = np.stack([disks[0] * 1, (disks[0] | disks[1]) * 2])
+    places, values = change_objects(movie, [2], "split", (1.0, 1.0), times=(0,))
+    movie[places] = values
+    assert np.unique(movie[1]).tolist() == [0, 2, 3]
+    assert (movie[1][disks[0] & (x < 20)] == 2).all()
+    assert (movie[1][disks[1] & (x > 24)] == 3).all()
+    with pytest.raises(ValueError, match="an object must have a neck to be split; got none"):
+        change_objects(movie, [1], "split", (1.0, 1.0), times=(0,))
+
+
+def test_painting_is_undone_only_as_far_as_napari_remembers():
+    layer = Labels(np.zeros((8, 8), int))
+    watch_painting(layer, found=True)
+
+    def states():
+        return [layer.metadata["equilabel"][name] for name in ("painted", "unmeasured")]
+
+    for number in range(1, 3):
+        layer.data_setitem((np.array([0]), np.array([0])), number)
+    assert states() == [True, True]
+    watch_painting(layer)  # it is measured
+    assert states() == [True, False]
+    layer.undo()
+    assert states() == [True, True]
+    layer.undo()
+    assert states() == [False, True]
+    for number in range(3, 110):
+        layer.data_setitem((np.array([0]), np.array([0])), number)
+    watch_painting(layer)
+    assert states() == [True, False]
+    for _ in range(110):
+        layer.undo()
+    assert states() == [True, True]

@@ -1,6 +1,7 @@
 """Fields for a level and a range, and the filter that keeps objects in a new layer."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from superqt.utils import signals_blocked
 
 from equilabel.segmentation.selection import meets
 from equilabel.storage.table import find_objects, labels_of
-from equilabel.widget.logic.objects import find_kept, keep_objects, limits
+from equilabel.widget.logic.objects import find_kept, keep_objects, limits, title
 from equilabel.widget.logic.outcomes import KEY
 from equilabel.widget.logic.scripts import with_filters
 from equilabel.widget.logic.sources import Source, check_memory
 from equilabel.widget.napari_types import Event, Layer, Viewer
 from equilabel.widget.viewer.layers import made_by
-from equilabel.widget.viewer.tasks import Task, guarded, warn
+from equilabel.widget.viewer.tasks import Task, guarded, tell
 
 from .fields import offer
 from .layout import Grid, Row, button, side_by_side
@@ -133,20 +134,25 @@ class RangeField:
             np.inf if high >= self.slider.maximum() else high,
         )
 
-    def set_columns(self, columns: Mapping[str, Any]) -> None:
-        """Show the columns of a table; the range is kept if its column still exists."""
+    def set_columns(self, columns: Mapping[str, Any], made: Mapping[str, Any]) -> None:
+        """Show the columns of a table; the range is kept if its column still exists.
+
+        `made` is our metadata of the layer.
+        """
         before, (low, high) = self.chosen, self.ends
         self._columns = columns
-        offer(self.column, [self._none, *columns])
+        names = [(title(name, made), name) for name in columns]
+        offer(self.column, [(self._none, self._none), *names])
         self._fit()
         if before and before == self.chosen and not self._inner:
             least, most = self.slider.value()
             with signals_blocked(self.slider):
                 self.slider.setValue((max(low, least), min(high, most)))
 
-    def clear(self) -> None:
+    def choose(self, column: str) -> None:
+        """Choose a column, "" for none, and all of its range, as if nobody had changed it."""
         with self.column.changed.blocked():
-            self.column.value = self._none
+            self.column.value = column if column in self._columns else self._none
         self._fit()
 
     def _fit(self) -> None:
@@ -180,13 +186,15 @@ CONDITION = (
 class FilterForm(Grid):
     """The form that keeps objects within ranges of their measurements, and by a condition.
 
-    `outline` is called with the labels of the objects that would be kept; with none without a
-    range or a condition.
+    `show_kept` is called with the labels of the objects that would be kept, with None without a
+    range or a condition; `follow` with the new layer, when it is in front of the old one.
     """
 
-    def __init__(self, viewer: Viewer, outline: Callable[[Any], None]) -> None:
+    def __init__(
+        self, viewer: Viewer, show_kept: Callable[[Any], None], follow: Callable[[Layer], None]
+    ) -> None:
         super().__init__()
-        self._viewer, self._outline = viewer, outline
+        self._viewer, self._show_kept, self._follow = viewer, show_kept, follow
         self._layer: Layer = None
         self.task: Task | None = None
         words = (("Keep by", "Range"), TIP, "(all)")
@@ -224,7 +232,7 @@ class FilterForm(Grid):
     def set_layer(self, layer: Layer, columns: Mapping[str, Any]) -> None:
         self._layer = layer
         for row in self.rows:
-            row.set_columns(columns)
+            row.set_columns(columns, made_by(layer))
         self.button.setEnabled(bool(columns))
         self._show_count()
 
@@ -233,7 +241,7 @@ class FilterForm(Grid):
         if self._layer is not None:
             kept = self._show_count()
             chosen = bool(self.ranges or self.wanted)
-            self._outline(labels_of(self._layer.features)[kept] if chosen else [])
+            self._show_kept(labels_of(self._layer.features)[kept] if chosen else None)
 
     def _show_count(self) -> Any:
         """Show how many objects are kept, and return which rows these are."""
@@ -264,18 +272,25 @@ class FilterForm(Grid):
             report("drop")
             pixels, rows = keep_objects(source.data, features, kept)
             metadata = {KEY: {**made, "objects": len(rows) - 1}}
-            return pixels, {**options, "features": rows, "metadata": metadata}
+            return layer, pixels, {**options, "features": rows, "metadata": metadata}
 
         self.task = Task(f"filtering {layer.name!r}", work, ("drop",))
         self.task.done.connect(self._add_layer)
-        self.task.failed.connect(warn)
+        self.task.failed.connect(partial(tell, self))
         self.task.start()
 
     def cancel(self) -> None:
         if self.task is not None:
             self.task.cancel()
 
-    def _add_layer(self, result: tuple[Any, dict[str, Any]]) -> None:
-        pixels, options = result
-        self._outline([])
-        self._viewer.add_layer(Labels(pixels, **options))
+    def _add_layer(self, result: tuple[Layer, Any, dict[str, Any]]) -> None:
+        """Put the new layer in front of the old one, which is hidden, and start anew from it."""
+        before, pixels, options = result
+        layer = Labels(pixels, **options)
+        self._show_kept(None)
+        for row in self.rows:
+            row.choose("")
+        self.condition.clear()
+        self._viewer.add_layer(layer)
+        before.visible = False
+        self._follow(layer)

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 from magicgui.widgets.bases import ButtonWidget
 from qtpy import QtWidgets
-from qtpy.QtCore import QEvent, QObject, Qt
+from qtpy.compat import isalive
+from qtpy.QtCore import QEvent, QObject, Qt, QTimer
 from qtpy.QtGui import QColor, QIcon, QPainter, QPixmap
-from qtpy.QtWidgets import QLabel, QPushButton, QScrollArea, QSizePolicy, QWidget
+from qtpy.QtWidgets import QDockWidget, QLabel, QPushButton, QScrollArea, QSizePolicy, QWidget
 from superqt import QCollapsible
 
 from equilabel.widget.napari_types import Event
@@ -105,6 +106,46 @@ class Form(QWidget):
     def showEvent(self, event: Event) -> None:
         self.align()
         super().showEvent(event)
+
+
+class Docked(Form):
+    """A form in a dock: it shares the dock of our others as tabs, and ends when it is closed."""
+
+    _joined = False  # whether it has searched for another form to share tabs with
+
+    def end(self) -> None:
+        """Stop all work."""
+
+    def see(self, visible: bool) -> None:
+        """Take note that the form came to the front of its dock, or left it."""
+
+    def showEvent(self, event: Event) -> None:
+        """Share the dock of another form as tabs: one above the other, the window would grow."""
+        super().showEvent(event)
+        window, dock = self.window(), self.parent()
+        known = isinstance(window, QtWidgets.QMainWindow) and isinstance(dock, QDockWidget)
+        if event.spontaneous() or self._joined or not known:
+            return
+        self._joined = True  # only once, so that a person can move it
+        dock.visibilityChanged.connect(self.see)  # a tab that is not in front is not hidden
+        for form in window.findChildren(Docked):
+            other = form.parent()
+            if form is not self and window.dockWidgetArea(other) == window.dockWidgetArea(dock):
+                window.tabifyDockWidget(other, dock)
+                QTimer.singleShot(0, dock.raise_)
+                return
+
+    def changeEvent(self, event: Event) -> None:
+        """Stop all work when the dock is closed: napari then removes the form from it."""
+        if event.type() == QEvent.Type.ParentChange and self.parent() is None:
+            self.end()
+            QTimer.singleShot(0, self._leave)
+        super().changeEvent(event)
+
+    def _leave(self) -> None:
+        """Delete the form, because napari would continue to call it."""
+        if isalive(self) and self.parent() is None:
+            self.deleteLater()
 
 
 def column(

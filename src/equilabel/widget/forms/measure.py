@@ -11,7 +11,7 @@ from equilabel.widget.logic.outcomes import Outcome, measure_source, warm_up_mea
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Layer, Viewer
 from equilabel.widget.viewer import layers
-from equilabel.widget.viewer.tasks import guarded, warn
+from equilabel.widget.viewer.tasks import guarded, tell, warn
 
 from .fields import AxesField, StatisticsField, color_field, layer_field, offer, offer_layers
 from .layout import Form, Grid, column, fold
@@ -57,7 +57,6 @@ class MeasureForm(RunForm):
     @guarded
     def reset_choices(self) -> None:
         """Offer the layers of the viewer; napari calls it when they change."""
-        self.results.reset_choices()
         offer_layers(self.labels, layers.labels(self._viewer))
         offer_layers(self.image, layers.images(self._viewer))
         others = [(each.name, each) for each in layers.labels(self._viewer)]
@@ -114,17 +113,17 @@ class MeasureForm(RunForm):
         outcome: Outcome = self.result
         layer = self._measured
         if layer not in self._viewer.layers:
-            self.message.setText("")
-            warn(
+            message = (
                 f"labels must stay open while they are measured; got {layer.name!r} removed. "
                 "Open them and measure again."
             )
+            tell(self, message)
             return
         layers.show_measurements(layer, outcome)
         if outcome.parents is not None and self._outer in self._viewer.layers:
             layers.show_measurements(self._outer, outcome.parents)
         self.results.show_layer(layer)
         count, seconds = (outcome.metadata[name] for name in ("objects", "seconds"))
-        self.message.setText(f"{count_objects(count)}, {seconds:.2f} s.")
+        self.message.setText(f"{count_objects(count)}, {seconds:.2f} s. {outcome.note}".strip())
         if outcome.note:
             warn(outcome.note)

@@ -13,6 +13,7 @@ from equilabel.widget.napari_types import Event, Viewer
 
 NEAR = 12  # largest distance on the screen of a click from a point
 MOST_BINS = 60
+MOST_RINGS = 5000  # around selected points
 
 
 class PlotCanvas(FigureCanvasQTAgg):
@@ -83,7 +84,8 @@ class PlotCanvas(FigureCanvasQTAgg):
             size = float(np.clip(4000 / max(1, self._rows.size), 3, 26))
             self.axes.scatter(self._x, self._y, s=size, color=bright, linewidths=0)
             ring = {"s": 70, "facecolors": "none", "edgecolors": mark, "lw": 2}
-            self.axes.scatter(self._x[hit], self._y[hit], **ring)
+            chosen = np.flatnonzero(hit)[:MOST_RINGS]
+            self.axes.scatter(self._x[chosen], self._y[chosen], **ring)
         self.axes.set_xlabel(self._names[0], color=text)
         self.axes.set_ylabel(self._names[1], color=text)
         self.axes.tick_params(colors=text)

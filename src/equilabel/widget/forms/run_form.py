@@ -1,31 +1,23 @@
-"""Base of both forms: a tab with fields, buttons and progress of a run, and one with results."""
+"""Base of both forms: fields, buttons and progress of a run."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from qtpy.QtCore import QEvent, Qt, QTimer, Signal
-from qtpy.QtWidgets import (
-    QDockWidget,
-    QLabel,
-    QMainWindow,
-    QProgressBar,
-    QPushButton,
-    QTabWidget,
-    QWidget,
-)
+from qtpy.QtCore import Qt, Signal
+from qtpy.QtWidgets import QLabel, QProgressBar, QPushButton, QWidget
 
 from equilabel.widget.logic.sources import Role, Source
-from equilabel.widget.napari_types import Event, Layer, Viewer
-from equilabel.widget.viewer.tasks import LatestResult, Task, guarded, warn
+from equilabel.widget.napari_types import Layer, Viewer
+from equilabel.widget.viewer.tasks import LatestResult, Task, tell
 
-from .layout import column, side_by_side
-from .results import ResultsPanel
+from .layout import Docked, column, side_by_side
+from .results import ResultsPanel, results_of
 
 FINE = 100  # steps of the progress bar for each stage of a run
 
 
-class RunForm(QWidget):
-    """A form whose button starts a run on a layer, and whose second tab shows the results."""
+class RunForm(Docked):
+    """A form whose button starts a run on a layer."""
 
     done = Signal()  # the run is done; its result is in `result`
     ended = Signal()  # the run is done, failed or cancelled
@@ -39,8 +31,7 @@ class RunForm(QWidget):
         self.task: Task | None = None
         self.result: Any = None
         self._words = "starting"  # text for the current stage
-        self._joined = False  # whether it has searched for another form to share tabs with
-        self.fields, self.results = fields, ResultsPanel(viewer)
+        self.fields = fields
         self.run_button = QPushButton(title, toolTip="Run on the whole layer, all of its axes.")
         self.cancel_button = QPushButton("Cancel", toolTip="Stop the run; layers do not change.")
         self.run_button.setStyleSheet("font-weight: bold; padding: 7px;")
@@ -52,11 +43,17 @@ class RunForm(QWidget):
         buttons = side_by_side(self.run_button, self.cancel_button, widths=(3, 1))
         bar = column(buttons, self.progress, self.message)
         bar.layout().setContentsMargins(0, 4, 0, 0)
-        self.tabs = QTabWidget()
-        self.tabs.addTab(column(fields, bar, margins=True), title)
-        self.tabs.addTab(self.results, "Results")
-        column(self.tabs, into=self).layout().setContentsMargins(0, 6, 0, 0)
+        column(fields, bar, into=self, margins=True)
+        policy = self.sizePolicy()
+        policy.setVerticalPolicy(policy.Policy.Expanding)  # or napari adds space below
+        self.setSizePolicy(policy)
         self.setMinimumWidth(364)
+        results_of(viewer)
+
+    @property
+    def results(self) -> ResultsPanel:
+        """The results of the viewer, which its forms share; opened if they were closed."""
+        return results_of(self._viewer)
 
     def _warm_up_for(self, kind: Any, work: Callable[[], None]) -> None:
         """Compile in the background what the first run on a layer of this kind needs."""
@@ -96,42 +93,9 @@ class RunForm(QWidget):
         if self.task is not None:
             self.task.cancel()
 
-    def changeEvent(self, event: Event) -> None:
-        """Stop all work when the dock is closed: napari then removes the form from it."""
-        if event.type() == QEvent.Type.ParentChange and self.parent() is None:
-            self.end()
-            QTimer.singleShot(0, self._leave)
-        super().changeEvent(event)
-
-    def showEvent(self, event: Event) -> None:
-        """Share the dock of another form as tabs: one above the other, the window would grow."""
-        super().showEvent(event)
-        if not event.spontaneous():
-            self._join_tabs()
-
-    def _join_tabs(self) -> None:
-        window, dock = self.window(), self.parent()
-        if self._joined or not isinstance(window, QMainWindow) or not isinstance(dock, QDockWidget):
-            return
-        self._joined = True  # only once, so that a person can move it
-        for form in window.findChildren(RunForm):
-            other = form.parent()
-            if form is not self and window.dockWidgetArea(other) == window.dockWidgetArea(dock):
-                window.tabifyDockWidget(other, dock)
-                QTimer.singleShot(0, dock.raise_)
-                return
-
-    @guarded
-    def _leave(self) -> None:
-        """Close table and plot, and delete the form, because napari would continue to call it."""
-        if self.parent() is None:
-            self.results.below.leave()
-            self.deleteLater()
-
     def end(self) -> None:
         self.cancel()
         self._warm_up.cancel()
-        self.results.filter.cancel()
 
     def _advance(self, words: str, count: float) -> None:
         self.progress.setValue(int(FINE * count))
@@ -150,8 +114,8 @@ class RunForm(QWidget):
         self._end(self.message.text())
 
     def _fail(self, message: str) -> None:
-        warn(message)
-        self._end(message)
+        tell(self, message)
+        self._end(self.message.text())
 
     def _stop(self) -> None:
         self._end("Cancelled. The layers have not changed.")

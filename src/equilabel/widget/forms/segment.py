@@ -377,7 +377,6 @@ class SegmentForm(RunForm):
     @guarded
     def reset_choices(self) -> None:
         """Offer the layers of the viewer; napari calls it when they change."""
-        self.results.reset_choices()
         offer_layers(self.fields.image, layers.images(self._viewer))
         if self.fields.image.value is not self._layer:
             self._set_layer()

@@ -1,6 +1,6 @@
 """Objects of a labels layer: their measurements, those that are kept, and all of it as text."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from equilabel.widget.napari_types import Table
 
 INTENSITY = "intensity"  # prefix of columns of gray values
 
+PLACES = {"centroid": ("", ""), "centroid_weighted": (" weighted",) * 2, "bbox": (" from", " to")}
+
 Ranges = Mapping[str, tuple[float, float]]
 """The smallest and largest value that are kept, by column; infinite for no limit."""
 
@@ -30,6 +32,19 @@ def own_columns(features: Table, made: Mapping[str, Any]) -> list[str]:
 def column_types(made: Mapping[str, Any]) -> dict[str, Any]:
     """Return the types of the columns that equilabel measured."""
     return {**made.get("columns", {}), **made.get("measured", {}).get("columns", {})}
+
+
+def measured_before(made: Mapping[str, Any]) -> list[tuple[tuple[str, ...], str, str]]:
+    """List the statistics, the image and its color of each way in which objects were measured."""
+    runs = []
+    if "parameters" in made:
+        runs.append((made["parameters"].get("properties") or (), made["image"], made["color"]))
+    if last := made.get("measured"):
+        runs.append((last.get("properties", ()), last["intensity"], last.get("color", "")))
+    return [
+        (tuple(name for name in names if name != "label"), image, color or "gray")
+        for names, image, color in runs
+    ]
 
 
 def merge_measurements(
@@ -99,6 +114,36 @@ def keep_objects(labels: Array, features: Table, kept: HostArray) -> tuple[HostA
     return fewer, rows
 
 
+DEPTHS = (None, 0.5, 0.25, 0.1)  # of necks in pixels, at which an object is split if it can be
+
+
+def change_objects(
+    labels: HostArray, chosen: Sequence[int], how: str, spacing: Any, times: Sequence[int] = ()
+) -> tuple[tuple[HostArray, ...], Any]:
+    """Return indices of pixels and their new labels, to "merge", "split" or "delete" objects.
+
+    Merged objects get the smallest of their labels. Of a split one, the first part keeps the label.
+
+    >>> change_objects(np.array([1, 0, 2]), [1, 2], "merge", 1.0)
+    ((array([0, 2]),), 1)
+    """
+    places = np.nonzero(np.isin(labels, chosen))
+    if how != "split":
+        return places, 0 if how == "delete" else min(chosen)
+    mask = labels[tuple(slice(each.min(), each.max() + 1) for each in places)] == chosen[0]
+    plane = mask.squeeze(tuple(times))
+    for depth in DEPTHS:
+        parts = equilabel.split_touching(plane, tolerance=depth, spacing=spacing)
+        if parts.max() > 1:
+            values = parts.reshape(mask.shape)[mask].astype(labels.dtype)
+            return places, np.where(values == 1, chosen[0], labels.max() + values - 1)
+    message = (
+        f"an object must have a neck to be split; got none in object {chosen[0]}. "
+        "Paint a line of background across it."
+    )
+    raise ValueError(message)
+
+
 def limits(values: HostArray) -> tuple[float, float]:
     """Return the range of most values, 1st to 99th percentile, or of all if these are few."""
     known = values[np.isfinite(values)]
@@ -121,27 +166,59 @@ def show_objects(features: Table, made: Mapping[str, Any]) -> tuple[Table, list[
     table = as_table(features)
     names = sorted(map(str, table.columns), key=lambda name: name.startswith("bbox"))
     headers = [heading(name, made) for name in names]
-    return table[names].set_axis(headers, axis=1), [_describe(name) for name in names]
+    hints = [
+        f"{name}: {_describe(name)}" if title(name, made) != name else _describe(name)
+        for name in names
+    ]
+    return table[names].set_axis(headers, axis=1), hints
 
 
-def sort_objects(table: Table, column: int, *, descending: bool) -> Table:
-    """Sort the rows of a table by a column; missing values come last."""
-    values = table.iloc[:, column]
-    values = values if values.dtype.kind in "biuf" else values.astype(str)
-    return table.loc[values.sort_values(ascending=not descending, kind="stable").index]
+def describe_properties(lines: Sequence[str], made: Mapping[str, Any]) -> list[str]:
+    """Return what napari says of an object, "name: value", with units and gray values first."""
+    pairs = [line.partition(": ") for line in lines]
+    pairs.sort(key=lambda pair: not _is_gray(pair[0]))
+    return [
+        f"{title(name, made)}{between}{value} {unit_of(name, made)}".rstrip()
+        for name, between, value in pairs
+    ]
+
+
+def sort_rows(values: HostArray, *, descending: bool) -> HostArray:
+    """Return the order of the rows of a table by a column; missing values come last."""
+    if values.dtype.kind not in "biuf":
+        values = np.unique(values.astype(str), return_inverse=True)[1]
+    keys = values.astype(np.float64)
+    return np.argsort(-keys if descending else keys, kind="stable")
 
 
 def heading(column: str, made: Mapping[str, Any]) -> str:
-    """Return the name of a column with its unit, from our metadata of the layer, `made`."""
+    """Return the name of a column for the screen, with its unit.
+
+    `made` is our metadata of the layer. Coordinates have the names of axes.
+    """
+    unit = unit_of(column, made)
+    return f"{title(column, made)} [{unit}]" if unit else title(column, made)
+
+
+def title(column: str, made: Mapping[str, Any]) -> str:
+    """Return the name of a column for the screen: y in place of centroid-0."""
+    name, _, index = column.partition("-")
     made = made.get("measured", made)
-    if column == "label":
-        return "Index"
+    axes = made.get("names") or "zyx"[-len(made.get("spacing", ())) :]
+    if name not in PLACES or not index.isdecimal() or int(index) >= 2 * len(axes):
+        return column
+    end, axis = divmod(int(index), len(axes))
+    return f"{axes[axis]}{PLACES[name][end]}"
+
+
+def unit_of(column: str, made: Mapping[str, Any]) -> str:
+    """Return the unit of a column, from our metadata of the layer; "" for none."""
+    made = made.get("measured", made)
     spacing = made.get("spacing", ())
     name, *indices = column.split("-")
     unit = made.get("unit") or ("px" if spacing and set(spacing) == {1.0} else "")
     kind = equilabel.PROPERTIES[name].unit if name in equilabel.PROPERTIES else ""
-    word = derived_unit(kind, len(spacing), unit, indices)
-    return f"{column} [{word}]" if word else column
+    return derived_unit(kind, len(spacing), unit, indices)
 
 
 def _describe(column: str) -> str:
@@ -172,6 +249,7 @@ def count_objects(count: int) -> str:
 def summarize(features: Table, made: Mapping[str, Any]) -> str:
     """Return a line about a labels layer: how many objects it has, and how a run found them."""
     words = count_objects(int(find_objects(features).sum()))
+    words += ", painted since" if made.get("unmeasured") and len(features) else ""
     if made.get("kind") != "segment":
         return words if len(features) else "Not measured yet."
     threshold, method = made["threshold"], made["parameters"].get("threshold", "otsu")

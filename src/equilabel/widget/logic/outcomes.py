@@ -20,7 +20,7 @@ from equilabel.widget.napari_types import Table
 from .choices import Choices
 from .planes import Plane
 from .scripts import batch_command, python_line, why_no_command
-from .sources import Source, check_memory, labels_transform
+from .sources import Source, check_memory, labels_transform, name_axes
 
 # ---- Errors in words
 
@@ -185,7 +185,9 @@ def _describe(source: Source, table: Table) -> tuple[Table, dict[str, Any]]:
     """Return a table as features, and the metadata that all runs have."""
     features = as_features(table)
     spacing, unit = source.pixel_size
+    names = name_axes(source.roles, source.transform.get("axis_labels", ()))
     return features, {
+        "names": tuple(names[axis] for axis in source.space),
         "version": equilabel.__version__,
         "axes": source.roles,
         "spacing": spacing,
@@ -237,7 +239,7 @@ def measure_source(
         table, around = _relate(labels, arranged, parents, table)
     features, made = _describe(labels, table)
     made |= {"kind": "measure", "properties": properties, "seconds": perf_counter() - started}
-    made["intensity"] = "" if image is None else image.name
+    made |= {"intensity": "" if image is None else image.name, "color": color}
     note = (
         "Labels without large gaps are needed for napari's own features table to select objects; "
         f"got {len(table)} labels up to {table['label'].max()}. Number them again, as in "

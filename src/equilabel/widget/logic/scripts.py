@@ -126,11 +126,12 @@ def script_of(
     if not (script := made[language]):
         why = made["no_batch"]
         return "", f"A command cannot repeat a run with {why}: use 'Copy as Python'."
+    since = " What was painted since is not in it." if made.get("painted") else ""
     if language == "python":
         closed = "" if made["image"] in layers else ", but no layer has that name now"
         return script, (
             f"Copied a line of Python for {made['image']!r}{closed}: paste it into the console of "
-            "napari."
+            f"napari.{since}"
         )
     file = (
         "" if _is_image(made["path"]) else f" for {WITHOUT_FILE!r}, the file of {made['image']!r}"
@@ -140,4 +141,4 @@ def script_of(
         for name in ("markers", "mask")
         if f"--{name}={name}.tif" in script
     )
-    return script, f"Copied a command{file}: paste it into a terminal.{unsaved}"
+    return script, f"Copied a command{file}: paste it into a terminal.{unsaved}{since}"

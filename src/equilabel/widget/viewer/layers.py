@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from napari.layers import Image, Labels, Shapes
@@ -17,7 +18,7 @@ from qtpy.QtWidgets import QWidget
 
 import equilabel
 from equilabel.array_types import HostArray
-from equilabel.widget.logic.objects import merge_measurements, own_columns
+from equilabel.widget.logic.objects import describe_properties, merge_measurements, own_columns
 from equilabel.widget.logic.outcomes import KEY, Outcome
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Event, Layer, Viewer
@@ -139,11 +140,12 @@ def show_labels(
             viewer.layers.remove(layer)
         layer = _add_labels(viewer, outcome)
     editable = not outcome.levels and bool(outcome.labels.flags.writeable)
+    layer.visible = True  # a filter has hidden it
     mode, layer.editable = layer.mode, False  # this clears napari's undo history
     if editable:
         layer.editable = True
         layer.mode = mode
-    layer.events.paint.connect(_note_painting)
+    watch_painting(layer, found=True)
     return layer
 
 
@@ -156,10 +158,55 @@ def describe_changes(layer: Layer) -> str:
     return " and ".join(said)
 
 
+_MARKS: WeakKeyDictionary[Layer, dict[str, Any]] = WeakKeyDictionary()
+
+
+def watch_painting(layer: Layer, *, found: bool = False, known: bool = False) -> None:
+    """Note in the metadata of a layer from now on that it was painted, until that is undone.
+
+    "unmeasured" means since now, and "painted" since its labels were `found`; of a layer that is
+    `known`, nothing changes. What is known of a stroke is the last item in napari's undo history.
+    """
+    if known and layer in _MARKS:
+        return
+    describe_hover(layer)
+    if layer not in _MARKS:
+        _MARKS[layer] = {"painted": _last_stroke(layer)}
+        for event in (layer.events.paint, layer.events.set_data):  # the second one on undo
+            event.connect(_note_painting)
+    kinds = ("painted", "unmeasured") if found else ("unmeasured",)
+    _MARKS[layer].update(dict.fromkeys(kinds, _last_stroke(layer)))
+    _compare_strokes(layer)
+
+
+def describe_hover(layer: Layer) -> None:
+    """Let the status bar show units, and gray values first, of the object under the mouse."""
+    plain = getattr(layer, "_get_properties", None)  # of napari, which has no public way
+    if plain is not None and layer not in _MARKS:
+        layer._get_properties = lambda *given, **named: describe_properties(
+            plain(*given, **named), made_by(layer)
+        )
+
+
+def _last_stroke(layer: Layer) -> Any:
+    history: Any = getattr(layer, "_undo_history", ())
+    return history[-1] if history else None
+
+
 def _note_painting(event: Event) -> None:
-    layer, made = event.source, made_by(event.source)
-    if not made.get("painted"):
-        layer.metadata = {**layer.metadata, KEY: {**made, "painted": True}}
+    _compare_strokes(event.source)
+
+
+def _compare_strokes(layer: Layer) -> None:
+    made = made_by(layer)
+    marks: dict[str, Any] = _MARKS[layer]
+    history: Any = getattr(layer, "_undo_history", ())
+    if history and len(history) == history.maxlen:
+        # napari forgets the first stroke: there is no way back to what was before it.
+        marks.update({kind: history for kind, mark in marks.items() if mark is None})
+    now = {kind: _last_stroke(layer) is not mark for kind, mark in marks.items()}
+    if any(made.get(kind, False) != found for kind, found in now.items()):
+        layer.metadata = {**layer.metadata, KEY: {**made, **now}}
 
 
 def _add_labels(viewer: Viewer, outcome: Outcome) -> Labels:
@@ -197,6 +244,7 @@ def show_measurements(layer: Layer, outcome: Outcome) -> None:
     made = made_by(layer)
     layer.features, measured = merge_measurements(layer.features, made, outcome)
     layer.metadata = {**layer.metadata, KEY: {**made, "measured": measured}}
+    watch_painting(layer)
 
 
 def make_scale(name: str) -> Colormap:

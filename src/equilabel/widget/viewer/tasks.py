@@ -9,8 +9,8 @@ from typing import Any
 from napari.qt.threading import FunctionWorker, create_worker
 from napari.utils.notifications import show_info, show_warning
 from qtpy.compat import isalive
-from qtpy.QtCore import QObject, Signal
-from qtpy.QtWidgets import QMessageBox, QWidget
+from qtpy.QtCore import QObject, QTimer, Signal
+from qtpy.QtWidgets import QApplication, QDialog, QMessageBox, QWidget
 
 from equilabel.descriptions import STAGES
 from equilabel.devices import compiling
@@ -20,7 +20,41 @@ from equilabel.widget.logic.outcomes import explain
 # ---- Notifications
 
 
-inform, warn = show_info, show_warning
+SLIDING = 300  # milliseconds in which napari moves a notification into view
+
+
+def inform(text: str) -> None:
+    """Show a notification."""
+    show_info(text)
+    QTimer.singleShot(SLIDING, _unfold)
+
+
+def warn(text: str) -> None:
+    """Show a warning as a notification."""
+    show_warning(text)
+    QTimer.singleShot(SLIDING, _unfold)
+
+
+def _unfold() -> None:
+    """Show the whole text of notifications, of which napari shows some 40 characters."""
+    for window in QApplication.topLevelWidgets():
+        for each in window.findChildren(QDialog):
+            if hasattr(each, "toggle_expansion") and not each.property("expanded"):
+                each.expand()
+
+
+def tell(form: Any, text: str, say: Callable[[str], None] = warn) -> None:
+    """Tell something in a notification, and in the line for messages of the form around a widget.
+
+    There it stays, and is a sentence: "Image must be open, but got none." for "image must be open;
+    got none."
+    """
+    say(text)
+    while form is not None and not hasattr(form, "message"):
+        form = form.parent()
+    if form is not None:
+        text = text.replace("; got ", ", but got ")
+        form.message.setText(text[:1].upper() + text[1:])
 
 
 def ask(form: QWidget, title: str, text: str, more: str, buttons: dict[str, str]) -> str:
@@ -53,7 +87,7 @@ def guarded(slot: Callable[..., Any]) -> Callable[..., None]:
             if isalive(self):
                 slot(self)
         except Exception as error:
-            warn(explain(error))
+            tell(self, explain(error))
 
     return call
 

@@ -1,0 +1,195 @@
+"""Objects that are painted, merged, split and deleted, clicked on and kept, in a real viewer."""
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QPoint, Qt
+from qtpy.QtGui import QGuiApplication
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QApplication, QDialog
+
+from equilabel import label
+from gui import LONG, MEASURE, canvas, open_form, run, to_front
+
+pytestmark = pytest.mark.gui
+
+
+@pytest.fixture
+def measured(viewer, qtbot):
+    """Measure three objects, of which the second is two disks that touch, in gray values."""
+    y, x = np.indices((40, 90))
+    disks = [(y - 20) ** 2 + (x - at) ** 2 < 81 for at in (12, 37, 52, 76)]
+    pixels = label(np.logical_or.reduce(disks))
+    place = {"scale": (0.5, 0.5), "units": ("um", "um"), "axis_labels": ("y", "x")}
+    viewer.add_image(pixels * 100.0, name="gray", **place)
+    viewer.add_labels(pixels, name="cells", **place)
+    form = open_form(viewer, qtbot, MEASURE)
+    layer = run(form, qtbot)
+    to_front(form.results)
+    form.results.table_button.click()
+    viewer.layers.selection.active = layer
+    viewer.reset_view()
+    QApplication.processEvents()
+    return viewer, layer, form.results
+
+
+def again(results, qtbot):
+    """Wait until the objects are measured again and the table shows it."""
+    qtbot.waitUntil(lambda: not (results.edit.waiting or results.again.waiting), timeout=LONG)
+    qtbot.waitUntil(lambda: not results._timer.isActive(), timeout=LONG)
+    QApplication.processEvents()
+
+
+def click(viewer, layer, place, keys=Qt.KeyboardModifier.NoModifier):
+    """Click on a pixel of a layer, where the canvas shows it."""
+    widget = viewer.window._qt_viewer.canvas.native
+    camera, size = viewer.scene.camera, np.array([widget.height(), widget.width()])
+    y, x = (np.array(layer.data_to_world(place)) - camera.center[1:]) * camera.zoom + size / 2
+    QTest.mouseMove(widget, QPoint(int(x), int(y)))
+    QTest.mouseClick(widget, Qt.MouseButton.LeftButton, keys, QPoint(int(x), int(y)))
+    QApplication.processEvents()
+
+
+def cells(table, role=Qt.ItemDataRole.DisplayRole):
+    model = table.objects
+    shape = range(model.rowCount()), range(model.columnCount())
+    return [[model.data(model.index(row, column), role) for column in shape[1]] for row in shape[0]]
+
+
+def test_what_is_painted_is_marked_until_it_is_undone_or_measured(measured, qtbot):
+    viewer, layer, results = measured
+    results.colors.column.value = "area"
+    qtbot.waitUntil(lambda: not results.colors._work.waiting, timeout=LONG)
+    before = layer.get_color(3)
+    assert not results.again_button.isVisible()
+    layer.data_setitem(np.nonzero(layer.data == 3), 0)
+    assert results.again_button.isVisible()
+    assert results.summary.text() == "3 objects, painted since"
+    assert cells(results.table, Qt.ItemDataRole.FontRole)[0][0].italic()
+    layer.undo()
+    assert not results.again_button.isVisible()
+    assert results.summary.text() == "3 objects"
+    assert not layer.metadata["equilabel"]["painted"]
+    corner = np.nonzero(np.pad(np.ones((5, 30), bool), ((0, 35), (60, 0))))
+    layer.data_setitem(corner, 3)
+    area = layer.features["area"][3]
+    results.again_button.click()
+    again(results, qtbot)
+    assert layer.features["area"][3] == area + 150 * 0.25
+    assert "intensity_mean" in layer.features
+    assert not results.again_button.isVisible()
+    assert layer.metadata["equilabel"]["painted"]  # since it was opened
+    qtbot.waitUntil(lambda: not results.colors._work.waiting, timeout=LONG)
+    assert (layer.get_color(3) != before).any()  # it is not the least any more
+    viewer.layers.remove("gray")
+    layer.data_setitem(corner, 0)
+    results.again_button.click()
+    assert results.message.text().startswith("'gray' must be open to measure again, but")
+
+
+def test_objects_are_merged_split_and_deleted(measured, qtbot, notes):
+    _, layer, results = measured
+    merge, split, delete = results.edits
+    found = layer.data.copy()
+    results.select([2])
+    split.click()
+    again(results, qtbot)
+    assert sorted(np.unique(layer.data)) == [0, 1, 2, 3, 4]
+    assert results.table.objects.labels.tolist() == [1, 2, 3, 4]
+    halves = layer.features["area"][[2, 4]]
+    assert halves.sum() * 4 == (found == 2).sum()
+    assert abs(halves[2] - halves[4]) < 3
+    results.select([1, 4])
+    merge.click()
+    again(results, qtbot)
+    assert (layer.data == 1).sum() == (found == 1).sum() + halves[4] * 4
+    results.select([3])
+    delete.click()
+    again(results, qtbot)
+    assert results.table.objects.labels.tolist() == [1, 2]
+    for _ in range(3):
+        layer.undo()
+    np.testing.assert_array_equal(layer.data, found)
+    results.select([1])
+    merge.click()
+    assert notes()[-1] == "Select two objects or more first: in the image, the table or the plot."
+    assert results.message.text() == notes()[-1]
+
+
+def test_a_click_on_an_object_selects_it_and_what_is_copied_has_headers(measured, qtbot):
+    viewer, layer, results = measured
+    assert layer.mode == "pan_zoom"
+    click(viewer, layer, (20, 76))
+    assert results._selected == [3]
+    assert layer.selected_label == 3
+    click(viewer, layer, (20, 12), Qt.KeyboardModifier.ShiftModifier)
+    assert results._selected == [3, 1]
+    click(viewer, layer, (2, 2))
+    assert len(results._selected) == 0
+    click(viewer, layer, (20, 12))
+    QTest.keyClick(results.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    head, row = (line.split("\t") for line in QGuiApplication.clipboard().text().splitlines())
+    assert head == results.table.objects.headers
+    assert (head[0], row[0]) == ("label", "1")
+    assert {"y [µm]", "x [µm]"} < set(head)
+    assert float(row[head.index("x [µm]")]) == 6.0
+    assert "Copy rows with headers\tCtrl+C" in [each.text() for each in results.table.actions()]
+    status = layer.get_status(layer.data_to_world((20, 12)), world=True)["coordinates"]
+    words = status.split("; ")[1].split(", ")
+    assert words[0].startswith("intensity_")
+    assert f"area: {layer.features['area'][1]:g} µm²"[:9] in status
+    assert "x: 6 µm" in status
+
+
+def test_a_filter_grays_what_goes_and_its_layer_comes_to_the_front(measured, qtbot):
+    viewer, layer, results = measured
+    row = results.filter.rows[0]
+    row.column.value = "area"
+    least = float(layer.features["area"][2])
+    row.slider.setValue((least - 1, least + 1))
+    grays = [brush[0] is not None for brush in cells(results.table, Qt.ItemDataRole.ForegroundRole)]
+    assert grays == [True, False, True]
+    results.table_button.click()  # opened again, it is as before
+    assert cells(results.table, Qt.ItemDataRole.ForegroundRole)[0][0] is not None
+    if results.plot.canvas is not None:
+        assert results.plot.canvas._selected == [2]
+    results.filter.button.click()
+    with qtbot.waitSignal(results.filter.task.done, timeout=LONG):
+        pass
+    QApplication.processEvents()
+    new = viewer.layers["cells kept"]
+    assert results.layer is new
+    assert (new.visible, layer.visible) == (True, False)
+    assert viewer.layers.selection.active is new
+    assert results.table.objects.labels.tolist() == [1]
+    assert results.filter.count.text() == "keep 1 of 1"
+    picture = canvas(viewer)
+    new.visible = False
+    assert (canvas(viewer) != picture).any()
+
+
+def test_a_long_notification_is_read_to_its_end(measured, qtbot):
+    viewer, _, results = measured
+    results.python_button.click()
+    said = "Only labels found by 'Label components' can be repeated, not 'cells': run it on the"
+    assert results.message.text().startswith(said)
+    window = viewer.window._qt_window
+    shown = [each for each in window.findChildren(QDialog) if hasattr(each, "toggle_expansion")]
+    qtbot.waitUntil(lambda: all(each.property("expanded") for each in shown), timeout=LONG)
+    qtbot.waitUntil(lambda: shown[-1].height() >= 60, timeout=LONG)
+
+
+def test_a_bar_says_which_color_is_which_value(measured, qtbot):
+    _, layer, results = measured
+    bar, ends = results.colors.bar, results.colors.ends
+    assert not bar.isVisible()
+    results.colors.column.value = "area"
+    qtbot.waitUntil(lambda: not results.colors._work.waiting, timeout=LONG)
+    assert bar.isVisible()
+    assert "area [µm²]" in ends.text()
+    image = bar.grab().toImage()
+    colors = [image.pixelColor(x, 5).getRgb()[:3] for x in (1, image.width() - 2)]
+    order = layer.features["area"][1:].to_numpy().argsort() + 1
+    for number, color in zip((order[0], order[-1]), colors, strict=True):
+        np.testing.assert_allclose(np.array(layer.get_color(number))[:3] * 255, color, atol=12)
+    results.colors.column.value = "(default colors)"
+    assert not bar.isVisible()
