@@ -222,9 +222,9 @@ def test_a_column_without_a_step_costs_only_itself(cupy, monkeypatch, shape):
     started, device_columns = [], columns.Columns
 
     class Columns(device_columns):
-        def __init__(self, source, shape, spec, *arguments, **options):
+        def __init__(self, shape, spec, *arguments, **options):
             started.append(len(spec.formulas.dtypes))
-            super().__init__(source, shape, spec, *arguments, **options)
+            super().__init__(shape, spec, *arguments, **options)
 
     def formula(found):
         return found.channels(found.values.highs - found.values.lows + found.means)

@@ -147,7 +147,7 @@ struct Compared {
     }
 };
 
-// The labels of a strip, for `walk`.
+// The labels of a strip, for `count_strip`.
 template <typename Label, class Words>
 struct Labels {
     const Label* image;  // at the corner of the strip
@@ -186,66 +186,8 @@ __global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Ou
     block_table.clear();
     if (threadIdx.x == 0) origin.find(strip, layout);
     words.read(labels, layout, strip);
-    const auto write = [&](Key<Label> label, const typename At<Asked>::Entry& entry) {
-        if (!has_row(label, most, table)) return;
-        write_counts<Asked>(entry, origin, layout, table + static_cast<u8>(label) * layout.width);
-        write_numbers<Asked>(entry, grays, static_cast<Index>(label));
-    };
-    walk<Words::Words>(
+    count_strip<Asked, Words::Words>(
         strip, layout.tall * Words::Words / MEASURERS,
-        Labels<Label, Words>{labels + strip.first_row * layout.sides[5] + strip.x, words, layout.sides[5]},
-        block_table,
-        [&](int row, int word, unsigned own) {
-            return read_numbers(grays, strip, row, word, own, layout.sides[5]);
-        },
-        [&](int row, int word, unsigned own, const Numbers<Under>& numbers) {
-            return Seen<Asked>{words.look(row, word, own), numbers};
-        },
-        count_stretch<Asked>, write);
-    __syncthreads();
-    block_table.close(write);
-}
-
-// The values under every label.
-template <typename Label, int ABREAST, typename Gray>
-__global__ void __launch_bounds__(MEASURERS, HELD<Values, MEASURERS>)
-    value_labels(const Label* __restrict__ labels, const __grid_constant__ ImageLayout layout, u8 most,
-                 const Gray* __restrict__ values, bool aligned, u8* table)
-{
-    typedef Compared<ABREAST, Kinds<2, 0, 0, 0, false>> Words;
-    __shared__ BlockTable<Key<Label>, Values> block_table;
-    __shared__ Words words;
-    const Strip strip = find_strip(layout, 32 * Words::Words);
-    block_table.clear();
-    words.read(labels, layout, strip);
-    const auto write = [&](Key<Label> label, const Values& entry) {
-        if (label <= most) write_values<Gray>(entry, table + VALUE_COLUMNS * static_cast<u8>(label));
-    };
-    walk<Words::Words>(
-        strip, layout.tall * Words::Words / MEASURERS,
-        Labels<Label, Words>{labels + strip.first_row * layout.sides[5] + strip.x, words, layout.sides[5]},
-        block_table,
-        [&](int row, int word, unsigned own) {
-            return read_numbers(values, strip, row, word, own, layout.sides[5], aligned);
-        },
-        [](int, int, unsigned, const Numbers<Gray>& numbers) { return numbers; },
-        count_values<Gray>, write);
-    __syncthreads();
-    block_table.close(write);
-}
-
-// The smallest flat index of every label, as the greatest of `size - index` in a column of the table. There is
-// one thread for each pixel; those at the beginning of a run write, unless the table holds a greater value.
-template <typename Label>
-__global__ void count_first(const Label* __restrict__ labels, Index columns, Index size, u8 most, int width,
-                            int column, u8* table)
-{
-    const Index pixel = thread_index();
-    if (pixel >= size) return;
-    const Label label = labels[pixel];
-    if (label == 0 || (pixel % columns && labels[pixel - 1] == label)) return;
-    if (static_cast<u8>(label) > most) return;
-    u8* const kept = table + static_cast<u8>(label) * width + column;
-    const u8 value = static_cast<u8>(size - pixel);
-    if (*static_cast<volatile u8*>(kept) < value) atomicMax(kept, value);
+        Labels<Label, Words>{labels + strip.first_row * layout.sides[5] + strip.x, words, layout.sides[5]}, words,
+        block_table, origin, layout, most, table, grays);
 }

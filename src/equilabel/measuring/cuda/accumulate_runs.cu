@@ -84,7 +84,7 @@ struct Planes {
     }
 };
 
-// The runs of a strip, for `walk`.
+// The runs of a strip, for `count_strip`.
 template <typename Id, class Tile, class Planes>
 struct Runs {
     // Labels of the first runs of every row, in shared memory.
@@ -215,51 +215,5 @@ __launch_bounds__(RUN_MEASURERS,
     if (threadIdx.x == 0) origin.find(strip, layout);
     runs.look_up_rows(each);
     planes.read(job, layout, strip);
-    const auto write = [&](Id label, const typename At<Asked>::Entry& entry) {
-        if (!has_row(label, most, table)) return;
-        write_counts<Asked>(entry, origin, layout, table + static_cast<Index>(label) * layout.width);
-        write_numbers<Asked>(entry, grays, static_cast<Index>(label));
-    };
-    walk<Tile::Words>(
-        strip, each, runs, block_table,
-        [&](int row, int word, unsigned own) {
-            return read_numbers(grays, strip, row, word, own, layout.sides[5]);
-        },
-        [&](int row, int word, unsigned own, const Numbers<Under>& numbers) {
-            return Seen<Asked>{planes.look(row, word, own), numbers};
-        },
-        count_stretch<Asked>, write);
-    __syncthreads();
-    block_table.close(write);
-}
-
-// The values under every component.
-template <typename Id, typename Tile, typename Gray>
-__global__ void __launch_bounds__(RUN_MEASURERS, HELD<Values, RUN_MEASURERS>)
-    value_runs(const __grid_constant__ Job job, const __grid_constant__ ImageLayout layout,
-             u8 most, const Gray* __restrict__ values, bool aligned, u8* table)
-{
-    typedef Planes<Tile::Words, Kinds<2, 0, 0, 0, false>> Words;
-    __shared__ BlockTable<Id, Values> block_table;
-    __shared__ Words planes;
-    typedef Runs<Id, Tile, Words> Entries;
-    __shared__ typename Entries::Labels labels;
-    const Strip strip = find_strip(layout, job.plan.width);
-    const int each = layout.tall * Tile::Words / RUN_MEASURERS;
-    const Entries runs(job, strip, planes, labels);
-    block_table.clear();
-    runs.look_up_rows(each);
-    planes.read(job, layout, strip);
-    const auto write = [&](Id label, const Values& entry) {
-        if (label <= most) write_values<Gray>(entry, table + VALUE_COLUMNS * static_cast<Index>(label));
-    };
-    walk<Tile::Words>(
-        strip, each, runs, block_table,
-        [&](int row, int word, unsigned own) {
-            return read_numbers(values, strip, row, word, own, layout.sides[5], aligned);
-        },
-        [](int, int, unsigned, const Numbers<Gray>& numbers) { return numbers; },
-        count_values<Gray>, write);
-    __syncthreads();
-    block_table.close(write);
+    count_strip<Asked, Tile::Words>(strip, each, runs, planes, block_table, origin, layout, most, table, grays);
 }
