@@ -257,7 +257,7 @@ def test_columns_are_counted_again_while_their_source_lasts(driver):
     for told, options in (
         ({"beyond": 200_000}, {"lasts": False}),
         ({"beyond": 2**31 - 1}, {}),
-        ({"found": 90_000, "torn": 1}, {}),
+        ({"found": 200_000, "torn": 1}, {}),
     ):
         driver.told = [told]
         assert begin(labels, **options).finish() is None

@@ -122,9 +122,9 @@ struct Compared {
     {
         NeighborBits<Kinds> near_bits = {};
         if constexpr (Kinds::Steps || Kinds::Euler) {
-            Same<Kinds::Rank> near;
+            Same near = {};
 #pragma unroll
-            for (int k = 0; k < Neighbors; ++k) near.of[k] = same[k].at(row, word);
+            for (int k = 0; k < Neighbors; ++k) near.of[13 - Neighbors + k] = same[k].at(row, word);
             near_bits.compare(own, near);
         }
         if constexpr (Kinds::Outline) {

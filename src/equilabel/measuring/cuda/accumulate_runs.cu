@@ -57,8 +57,7 @@ struct Planes {
     {
         NeighborBits<Kinds> near_bits = {};
         if constexpr (Kinds::Steps || Kinds::Euler) {
-            Same<Kinds::Rank> same;
-            constexpr int First = Kinds::Rank == 2 ? 0 : 9;
+            Same same = {};
             if constexpr (Deep)
 #pragma unroll
                 for (int k = 0; k < 3; ++k) {
@@ -66,10 +65,10 @@ struct Planes {
                     same.of[3 * k + 1] = own & above.at(row + k - 1, word);
                     same.of[3 * k + 2] = own & above.right(row + k - 1, word);
                 }
-            same.of[First] = own & set.left(row - 1, word);
-            same.of[First + 1] = own & set.at(row - 1, word);
-            same.of[First + 2] = own & set.right(row - 1, word);
-            same.of[First + 3] = own & set.left(row, word);
+            same.of[9] = own & set.left(row - 1, word);
+            same.of[10] = own & set.at(row - 1, word);
+            same.of[11] = own & set.right(row - 1, word);
+            same.of[12] = own & set.left(row, word);
             near_bits.compare(own, same);
         }
         if constexpr (Kinds::Outline) {

@@ -19,19 +19,17 @@ struct Kinds {
     static constexpr bool Compares = STEPS || EULER || OUTLINE;
 };
 
-// Pixels that have the label of each of their earlier neighbors, in raster order.
-template <int Rank>
+// Pixels that have the label of each of their earlier neighbors, in raster order; in 2D the first nine are 0.
 struct Same {
-    unsigned of[Rank == 2 ? 4 : 13];
+    unsigned of[13];
 };
 
 // Return the neighbor of each pair that is counted.
 template <class Kinds>
 __device__ constexpr int neighbor_of(int pair)
 {
-    if (Kinds::Steps == 2) return pair;
-    if (Kinds::Rank == 2) return pair == 0 ? 1 : 3;
-    return pair == 0 ? 4 : pair == 1 ? 10 : 12;
+    if (Kinds::Steps == 2) return 13 - Kinds::Neighbors + pair;
+    return pair + 3 - Kinds::Rank == 0 ? 4 : pair + 3 - Kinds::Rank == 1 ? 10 : 12;
 }
 
 // Pixels whose configurations add to an Euler number, and subtract from it, as in measuring/cpu/neighbor_bits.py:
@@ -40,13 +38,7 @@ struct Euler {
     unsigned more[2][2], less[2][3];
 };
 
-__device__ inline Euler euler_marks(unsigned set, const Same<2>& same)
-{
-    const unsigned nw = same.of[0], n = same.of[1], ne = same.of[2], w = same.of[3];
-    return {{{set & ~(w | nw | n), 0}, {set & ~w, 0}}, {{ne & ~n, 0, 0}, {n & ~(w & nw), 0, 0}}};
-}
-
-__device__ inline Euler euler_marks(unsigned set, const Same<3>& same)
+__device__ inline Euler euler_marks(unsigned set, const Same& same)
 {
     const unsigned unw = same.of[0], un = same.of[1], une = same.of[2], uw = same.of[3], u = same.of[4];
     const unsigned ue = same.of[5], usw = same.of[6], us = same.of[7], use = same.of[8];
@@ -357,7 +349,7 @@ struct NeighborBits {
     Outline outline;
     Borders near;
 
-    __device__ void compare(unsigned set, const Same<Kinds::Rank>& same)
+    __device__ void compare(unsigned set, const Same& same)
     {
 #pragma unroll
         for (int k = 0; k < Kinds::Pairs; ++k) pairs[k] = same.of[neighbor_of<Kinds>(k)];
