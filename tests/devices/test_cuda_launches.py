@@ -249,7 +249,7 @@ def columns_of(labels, values, spec, **options):
     return found
 
 
-def count(source, spec, values, most, table, sums):
+def count(source, spec, values, most, table, sums, stream):
     source.count(spec.layout, most, table, values, sums)
 
 

@@ -102,8 +102,8 @@ def driver(monkeypatch):
         monkeypatch.setattr(module, "cupy", made)
     monkeypatch.setattr(columns, "kernel", kernel)
     monkeypatch.setattr(sources, "kernel", kernel)
-    monkeypatch.setattr(columns, "_recent", {})
-    monkeypatch.setattr(columns, "FIRST_GUESS", (9000,))
+    monkeypatch.setattr(columns, "_expected", {})
+    monkeypatch.setattr(columns, "FIRST_GUESS", 9000)
     monkeypatch.setattr(columns, "zeros", columns.Zeros())
     return seen
 
@@ -161,7 +161,7 @@ def test_more_labels_than_expected_are_counted_again(driver):
     driver.told = [{"beyond": 90_000}, {"found": 90_000}]
     assert measure(labels)["label"][0] == (90_000,)
     rooms = [given["most"] for name, _, given in driver.started if name == "count_quads"]
-    assert rooms[0] == columns.FIRST_GUESS[0] < 90_000 < rooms[1]
+    assert rooms[0] == columns.FIRST_GUESS < 90_000 < rooms[1]
     driver.told = [{"beyond": 2**31 - 1}]  # there is no room for so many, or it is negative
     assert prepare(labels, most=1000)(labels) is None
     driver.told = [{"found": 3, "torn": 1}]
@@ -206,7 +206,7 @@ def begin(labels, values=None, **options):
     spec = columns.TableSpec(Layout(axes=2), formulas, gray, "kind", most, on_host)
     source = sources.LabelSource(labels)
 
-    def count(most, table, sums):
+    def count(most, table, sums, stream):
         source.count(spec.layout, most, table, values, sums)
 
     found = columns.Columns(labels.shape, spec, count, **options)
@@ -237,7 +237,7 @@ def test_columns_that_are_waited_for_later_are_started_as_those_of_a_tabler(driv
     assert (label, touches[:2]) == (((5,), "int64", out.ptr), ((5,), "bool"))
     assert found._memory is scratch
     driver.started.clear()
-    columns._recent.clear()
+    columns._expected.clear()
     prepare(labels, gray)(labels, values)
     assert [(name, count) for name, count, _ in driver.started] == [
         (count, blocks),
@@ -253,7 +253,7 @@ def test_columns_are_counted_again_while_their_source_lasts(driver):
     found = begin(labels)
     assert found.finish()[0][0] == (90_000,)
     rooms = [given["most"] for name, _, given in driver.started if name == "count_quads"]
-    assert rooms[0] == columns.FIRST_GUESS[0] < 90_000 < rooms[1]
+    assert rooms[0] == columns.FIRST_GUESS < 90_000 < rooms[1]
     for told, options in (
         ({"beyond": 200_000}, {"lasts": False}),
         ({"beyond": 2**31 - 1}, {}),

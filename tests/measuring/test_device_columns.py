@@ -213,7 +213,7 @@ def device(formulas, monkeypatch):
 
         def begin(self):
             self.packed, self.on_host = self.spec.formulas, self.spec.on_host
-            self.count(self.spec.most, self, 0)
+            self.count(self.spec.most, self, 0, 0)
 
         def finish(self):
             found = fill(formulas, self.found, self.packed)

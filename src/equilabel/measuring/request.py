@@ -311,7 +311,7 @@ def _start(
     columns = passes("measuring.columns", device).Columns(
         source.sides,
         spec_of(request, share, kind, most, device),
-        lambda most, table, sums: source.count(layout, most, table, values, sums),
+        lambda most, table, sums, _: source.count(layout, most, table, values, sums),
         lasts=lasts,
         keeps=not share.apart and share.rest is not None and bool(share.rest.columns),
     )

@@ -15,10 +15,16 @@ struct Compared {
     static constexpr int Batch = Deep ? 4 : Halo ? 9 : 8;  // of these, read at once
     static constexpr int Neighbors = Compares ? Kinds::Neighbors : 1;
     typedef Plane<Words, Rows, Halo> Plane;
-    Plane some, same[Neighbors];
+    Plane some, alike[Neighbors];
     ::Plane<Words, Kinds::Outline ? Rows : 0, 1> border;
 
-    __device__ const Plane& west() const { return same[Neighbors - 1]; }
+    __device__ unsigned set(int row, int word) const { return some.at(row, word); }
+
+    // The pixels of a word that have the label of a neighbor, numbered as in `Same`.
+    __device__ unsigned same(int neighbor, int row, int word) const
+    {
+        return alike[neighbor - (13 - Neighbors)].at(row, word);
+    }
 
     // All threads of a block call this, and wait for each other.
     template <typename Label>
@@ -36,16 +42,6 @@ struct Compared {
                 read_column<false>(labels, layout, strip, column, from, tall);
         }
         __syncthreads();
-        if constexpr (Kinds::Outline) {
-            for (int at = threadIdx.x; at < (strip.rows + 2) * border.Pitch; at += MEASURERS) {
-                const int row = at / border.Pitch - 1, word = at % border.Pitch - 1;
-                const unsigned own = west().at(row, word);  // beyond the outer words, no bits are used
-                const unsigned after = word < Words ? west().at(row, word + 1) : 0;
-                border.word[at] = some.at(row, word) & ~(own & __funnelshift_r(own, after, 1) &
-                                                         same[1].at(row, word) & same[1].at(row + 1, word));
-            }
-            __syncthreads();
-        }
     }
 
     // A warp reads 32 columns and writes a word of every plane for each row. With `Inner`, all that it reads
@@ -74,7 +70,7 @@ struct Compared {
             read(above[1], at - up - columns, deeper, y - 1);
             read(above[2], at - up, deeper, y);
         }
-        unsigned* to = lane <= Neighbors ? (lane ? same[lane ? lane - 1 : 0] : some).word : some.word;
+        unsigned* to = lane <= Neighbors ? (lane ? alike[lane ? lane - 1 : 0] : some).word : some.word;
         to += from * Plane::Pitch + column;
         for (int left = min(tall - from, Chunk); left > 0; left -= Batch) {
             Label own[Batch][3], next[Deep ? Batch : 1][3];
@@ -117,34 +113,6 @@ struct Compared {
         }
     }
 
-    // All threads of a warp call this together.
-    __device__ NeighborBits<Kinds> look(int row, int word, unsigned own) const
-    {
-        NeighborBits<Kinds> near_bits = {};
-        if constexpr (Kinds::Steps || Kinds::Euler) {
-            Same near = {};
-#pragma unroll
-            for (int k = 0; k < Neighbors; ++k) near.of[13 - Neighbors + k] = same[k].at(row, word);
-            near_bits.compare(own, near);
-        }
-        if constexpr (Kinds::Outline) {
-            const unsigned edge = border.at(row, word) & own;
-            if (__any_sync(ALL, edge)) {
-                const auto both = [&](int line, int place, int neighbor) {
-                    return border.at(line, place) & same[neighbor].at(line, place);
-                };
-                near_bits.sort(edge,
-                           {border.at(row - 1, word) & same[1].at(row, word), both(row + 1, word, 1),
-                            border.left(row, word) & west().at(row, word),
-                            __funnelshift_r(both(row, word, 3), both(row, word + 1, 3), 1),
-                            border.left(row - 1, word) & same[0].at(row, word),
-                            border.right(row - 1, word) & same[2].at(row, word),
-                            __funnelshift_l(both(row + 1, word - 1, 2), both(row + 1, word, 2), 1),
-                            __funnelshift_r(both(row + 1, word, 0), both(row + 1, word + 1, 0), 1)});
-            }
-        }
-        return near_bits;
-    }
 };
 
 // The labels of a strip, for `count_strip`.
@@ -158,11 +126,11 @@ struct Labels {
         unsigned start;
     };
 
-    __device__ unsigned set(int row, int word) const { return words.some.at(row, word); }
+    __device__ unsigned set(int row, int word) const { return words.set(row, word); }
 
     __device__ Found find(int row, int word, unsigned own) const
     {
-        return {own ? own & ~words.west().at(row, word) : 0};
+        return {own ? own & ~words.same(WEST, row, word) : 0};
     }
 
     __device__ Key<Label> label(Found, int row, int word, int bit) const

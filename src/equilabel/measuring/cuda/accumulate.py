@@ -24,23 +24,26 @@ class Slots:
     """
 
     def __init__(self, table: Array, dense: bool) -> None:
-        self._rows, self._which = len(table), slice(1, None)
+        self._rows, self._which = len(table), None
         self.labels = np.arange(1, self._rows)
-        few = None if dense else cupy.flatnonzero(table[1:, 0]) + 1
-        if few is not None and len(few) < len(self.labels):
-            self._which, self.labels = few, cupy.asnumpy(few)
         self.table = self.fetch(table)
+        if not dense and not self.table[:, 0].all():
+            self._which = np.flatnonzero(self.table[:, 0])
+            self.table, self.labels = self._pick(self.table), self.labels[self._which]
 
     def fetch(self, table: Array) -> np.ndarray:
         """Copy the rows of a table to the host, as int64; its columns are contiguous."""
-        part = cupy.ascontiguousarray(table[self._which].T)
-        return download(part, keep=True).view(np.int64).T
+        found = download(cupy.ascontiguousarray(table[1:].T), keep=True).view(np.int64).T
+        return found if self._which is None else self._pick(found)
 
     def spread(self, rows: np.ndarray) -> Array:
         """Copy values of each label to the device, as rows of a table."""
-        spread = cupy.zeros((self._rows, *rows.shape[1:]), rows.dtype)
-        spread[self._which] = upload(rows)
-        return spread
+        whole = np.zeros((self._rows, *rows.shape[1:]), rows.dtype)
+        whole[1:][slice(None) if self._which is None else self._which] = rows
+        return upload(whole)
+
+    def _pick(self, found: np.ndarray) -> np.ndarray:
+        return np.take(found.T, self._which, axis=-1).T
 
 
 # ---- Counts of labels on the GPU, with the interface of those on the CPU

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 STEPS, WEIGHTS = 64, 128  # as in columns.cuh
 ROWS = 256  # of a block, as in columns.cu
 STATES = 3  # numbers that `fill_columns` needs beside one for each block
-FIRST_GUESS = (1 << 16,)  # labels
+FIRST_GUESS = 1 << 16  # labels
+KINDS = 256  # kinds of images of which the number of labels is remembered
+SLOWLY = 3  # quarters of the labels that were expected: at least so many are expected next
 VALUE_BYTES = 32  # of the sums of a label's values
 TOLD = 5  # numbers that the host receives, as in columns.cu
 NOTHING_TOLD = [0] * TOLD
@@ -92,18 +94,20 @@ class TableSpec(NamedTuple):
 class Columns:
     """Columns of labels of one kind on the current device; owns buffers of arguments.
 
-    `count` starts to count into tables of zeros at two addresses, of counts and of sums of values;
-    it gets the greatest label for which they have a row, and these. `lasts` tells whether it can do
-    so again when columns are waited for, `keeps` whether `counts` will be called. Memory of `_size`
-    bytes holds these tables, and the states of the blocks that fill columns.
+    `count` starts to count into tables of zeros, of counts and of sums of values; it gets the
+    greatest label for which they have a row, their addresses, and the current stream. `later` tells
+    whether other work is started before columns are waited for, `lasts` whether `count` can be
+    called again then, `keeps` whether `counts` will be called. Memory of `_size` bytes holds these
+    tables, and the states of the blocks that fill columns.
     """
 
     def __init__(
         self,
         shape: tuple[int, ...],
         spec: TableSpec,
-        count: Callable[[int, int, int], None],
+        count: Callable[[int, int, int, int], None],
         *,
+        later: bool = True,
         lasts: bool = True,
         keeps: bool = False,
     ) -> None:
@@ -114,7 +118,7 @@ class Columns:
         self._memory: Any = None
         self._out: Any = None
         self._received: Any = None
-        self._done = cupy.cuda.Event(disable_timing=True)
+        self._done = cupy.cuda.Event(disable_timing=True) if later else None
         self._device = cupy.cuda.runtime.getDevice()
         image, _ = describe(shape, self._layout, 1, 1)
         self._fill = Call(
@@ -124,14 +128,13 @@ class Columns:
 
     def _arrange(self) -> None:
         """Lay out tables with room for as many labels as are expected."""
-        room = min(expected(self._kind), self._most)
+        room = min(_expected.get(self._kind, FIRST_GUESS), self._most)
         if room == self._room:
             return
         self._room, self._blocks = room, -(-room // ROWS) or 1
         self._sums = 8 * (room + 1) * self._layout.width
         self._states = self._sums + self._value_bytes * (room + 1)
         self._size = self._states + 8 * (self._blocks + STATES)
-        self._fitting = 0  # the value of COUNTED for which the room is right
 
     def begin(self) -> None:
         """Start to count, and to compute the columns."""
@@ -139,7 +142,7 @@ class Columns:
         stream, numbers = cupy.cuda.get_current_stream().ptr, len(self._dtypes) * self._room
         self._memory = memory = zeros.take(self._size, self._device, stream)
         table, self._clean = memory.ptr, self._size <= KEPT and not self._keeps
-        self._count(self._room, table, table + self._sums)
+        self._count(self._room, table, table + self._sums, stream)
         told = self._told
         if self._on_host:
             self._out = told = Pinned(TOLD + numbers)
@@ -154,13 +157,14 @@ class Columns:
             self._blocks, stream, table, self._value_bytes and table + self._sums, self._room + 1,
             table + self._states, told.address, target, self._room, self._clean,
         )  # fmt: skip
-        self._done.record()
+        if self._done:
+            self._done.record()
 
     def _wait(self) -> None:
         """Wait until kernels write no more to memory."""
         self._waits = False
         if not wait_for(self._received, ENDED):
-            self._done.synchronize()
+            (self._done or cupy.cuda.get_current_stream()).synchronize()
 
     def __del__(self) -> None:
         if self.__dict__.get("_waits"):
@@ -188,11 +192,9 @@ class Columns:
                 return None
             self.begin()
             return self.finish()
-        if counted != self._fitting:
-            if roomy(counted - 1) == self._room:
-                self._fitting = counted
-            else:
-                expect(self._kind, self._room if gaps else roomy(counted - 1))
+        if not gaps:
+            before = SLOWLY * _expected.get(self._kind, 0) // 4
+            expect(self._kind, max(roomy(counted - 1), before))
         if self._clean:
             zeros.give_back(self._memory, self._device)
         found = found or self._cut(counted - 1)
@@ -235,21 +237,14 @@ def columns_of_device(out: Any, stride: int, count: int, dtypes: Sequence[np.dty
     return [cupy.ndarray((count,), dtype, out + 8 * k * stride) for k, dtype in enumerate(dtypes)]
 
 
-_recent: dict[Any, tuple[int, ...]] = {}
-KINDS, RECENT = 256, 4  # kinds of images, and images of a kind, that are remembered
-
-
-def expected(kind: Any) -> int:
-    """Return how many labels to expect in an image of a kind."""
-    return max(_recent.get(kind, FIRST_GUESS))
+_expected: dict[Any, int] = {}  # labels to expect in an image of a kind
 
 
 def expect(kind: Any, labels: int) -> None:
-    """Note the number of labels of an image of a kind; the greatest of the last is expected."""
-    if len(_recent) >= KINDS and kind not in _recent:
-        _recent.clear()
-    recent = _recent.get(kind, ())
-    _recent[kind] = (*recent[-RECENT + 1 :], labels)
+    """Note how many labels to expect in the next image of a kind."""
+    if len(_expected) >= KINDS and kind not in _expected:
+        _expected.clear()
+    _expected[kind] = labels
 
 
 def roomy(labels: int) -> int:
@@ -303,7 +298,7 @@ class Tabler(Columns):
     """
 
     def __init__(self, labels: Array, spec: TableSpec, names: tuple[str, ...]) -> None:
-        super().__init__(labels.shape, spec, self._count_labels)
+        super().__init__(labels.shape, spec, self._count_labels, later=False)
         self._names, gray = names, spec.gray
         self._row_bytes = 0 if gray is None else labels.shape[-1] * gray.itemsize
         self._grays = np.zeros(3, np.uint64)
@@ -332,10 +327,9 @@ class Tabler(Columns):
             return None
         return None if found is None else dict(zip(self._names, found, strict=True))
 
-    def _count_labels(self, most: int, table: int, sums: int) -> None:
+    def _count_labels(self, most: int, table: int, sums: int, stream: int) -> None:
         """Start to count the labels of this call."""
         self._grays[1] = sums
-        stream = cupy.cuda.get_current_stream().ptr
         self._measure_labels.start(self._strips, stream, self._pixels, most, table)
 
 

@@ -23,6 +23,7 @@ struct Kinds {
 struct Same {
     unsigned of[13];
 };
+enum { NORTHWEST = 9, NORTH, NORTHEAST, WEST };
 
 // Return the neighbor of each pair that is counted.
 template <class Kinds>
@@ -349,19 +350,51 @@ struct NeighborBits {
     Outline outline;
     Borders near;
 
-    __device__ void compare(unsigned set, const Same& same)
+    // All threads of a warp call this together.
+    template <class Planes>
+    __device__ void look(const Planes& planes, int row, int word, unsigned own)
     {
+        if constexpr (Kinds::Steps || Kinds::Euler) {
+            Same same = {};
 #pragma unroll
-        for (int k = 0; k < Kinds::Pairs; ++k) pairs[k] = same.of[neighbor_of<Kinds>(k)];
-        if (Kinds::Euler) euler = euler_marks(set, same);
-    }
-
-    __device__ void sort(unsigned border, const Borders& borders)
-    {
-        near = borders;
-        outline = outline_marks(border, borders);
+            for (int k = 13 - Kinds::Neighbors; k < 13; ++k) same.of[k] = planes.same(k, row, word);
+#pragma unroll
+            for (int k = 0; k < Kinds::Pairs; ++k) pairs[k] = same.of[neighbor_of<Kinds>(k)];
+            if (Kinds::Euler) euler = euler_marks(own, same);
+        }
+        if constexpr (Kinds::Outline) {
+            const auto& border = planes.border;
+            const unsigned edge = border.at(row, word) & own;
+            if (!__any_sync(ALL, edge)) return;
+            const auto both = [&](int neighbor, int line, int place) {
+                return border.at(line, place) & planes.same(neighbor, line, place);
+            };
+            near = {border.at(row - 1, word) & planes.same(NORTH, row, word), both(NORTH, row + 1, word),
+                    border.beside(row, word, 0) & planes.same(WEST, row, word),
+                    __funnelshift_r(both(WEST, row, word), both(WEST, row, word + 1), 1),
+                    border.beside(row - 1, word, 0) & planes.same(NORTHWEST, row, word),
+                    border.beside(row - 1, word, 2) & planes.same(NORTHEAST, row, word),
+                    __funnelshift_l(both(NORTHEAST, row + 1, word - 1), both(NORTHEAST, row + 1, word), 1),
+                    __funnelshift_r(both(NORTHWEST, row + 1, word), both(NORTHWEST, row + 1, word + 1), 1)};
+            outline = outline_marks(edge, near);
+        }
     }
 };
+
+// Find the border pixels of a strip and around it. All threads of a block call this, and wait for each other.
+template <class Planes>
+__device__ inline void find_border(Planes& planes, const Strip& strip)
+{
+    auto& border = planes.border;
+    for (int at = threadIdx.x; at < (strip.rows + 2) * border.Pitch; at += blockDim.x) {
+        const int row = at / border.Pitch - 1, word = at % border.Pitch - 1;
+        const unsigned west = planes.same(WEST, row, word);  // beyond the outer words, no bits are used
+        const unsigned after = word + 2 < border.Pitch ? planes.same(WEST, row, word + 1) : 0;
+        border.word[at] = planes.set(row, word) & ~(west & __funnelshift_r(west, after, 1) &
+                                                    planes.same(NORTH, row, word) & planes.same(NORTH, row + 1, word));
+    }
+    __syncthreads();
+}
 
 // What is known of a word's pixels: their neighbors, and the values under them.
 template <class Kinds>
@@ -416,7 +449,7 @@ __device__ inline typename At<Kinds>::Entry count_stretch(const Stretch& stretch
 // each other. `pixels` returns the words of a row, where labels begin in them, and the labels; `planes` what is
 // known of neighbors. A thread goes down `each` rows of a word. Values are read one row early.
 template <class Kinds, int Words, class Pixels, class Planes, class Label>
-__device__ inline void count_strip(const Strip& strip, int each, const Pixels& pixels, const Planes& planes,
+__device__ inline void count_strip(const Strip& strip, int each, const Pixels& pixels, Planes& planes,
                                    BlockTable<Label, typename At<Kinds>::Entry>& block_table, const Origin& origin,
                                    const ImageLayout& layout, u8 most, u8* table,
                                    const Grays<typename Kinds::Gray>& grays)
@@ -425,6 +458,7 @@ __device__ inline void count_strip(const Strip& strip, int each, const Pixels& p
     const auto write = [&](Label label, const Entry& entry) {
         write_counts<Kinds>(label, entry, origin, layout, most, table, grays);
     };
+    if constexpr (Kinds::Outline) find_border(planes, strip);
     const int word = threadIdx.x % Words, first = threadIdx.x / Words * each;
     const int end = min(first + each, strip.rows);
     Held<Label, Entry> held;
@@ -440,7 +474,8 @@ __device__ inline void count_strip(const Strip& strip, int each, const Pixels& p
         following = word_of(row + 1);
         ahead = numbers_of(row + 1, following);
         if (!__any_sync(ALL, set)) continue;
-        const Seen<Kinds> seen = {planes.look(row, word, set), numbers};
+        Seen<Kinds> seen = {{}, numbers};
+        seen.look(planes, row, word, set);
         const auto found = pixels.find(row, word, set);
         Label label = set ? pixels.label(found, row, word, __ffs(set) - 1) : Label(0);
         for (unsigned rest = set; rest;) {

@@ -238,15 +238,12 @@ struct Plane {
 
     __device__ unsigned at(int row, int place) const { return word[(row + Halo) * Pitch + place + Beside]; }
 
-    // The pixels to the left, or right, of those of a word.
-    __device__ unsigned left(int row, int place) const
+    // The pixels to the left of those of a word, at column 0, these themselves, or, at 2, those to the right.
+    __device__ unsigned beside(int row, int place, int column) const
     {
-        return __funnelshift_l(at(row, place - 1), at(row, place), 1);
-    }
-
-    __device__ unsigned right(int row, int place) const
-    {
-        return __funnelshift_r(at(row, place), at(row, place + 1), 1);
+        if (column == 1) return at(row, place);
+        return column ? __funnelshift_r(at(row, place), at(row, place + 1), 1)
+                      : __funnelshift_l(at(row, place - 1), at(row, place), 1);
     }
 };
 
