@@ -112,7 +112,6 @@ struct Compared {
             to += Batch * Plane::Pitch;
         }
     }
-
 };
 
 // The labels of a strip, for `count_strip`.
@@ -125,8 +124,6 @@ struct Labels {
     struct Found {
         unsigned start;
     };
-
-    __device__ unsigned set(int row, int word) const { return words.set(row, word); }
 
     __device__ Found find(int row, int word, unsigned own) const
     {
@@ -147,15 +144,9 @@ __global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Ou
 {
     typedef Kinds<Rank, Steps, Euler, Outline, Seconds, Under> Asked;
     typedef Compared<ABREAST, Asked> Words;
-    __shared__ BlockTable<Key<Label>, typename At<Asked>::Entry> block_table;
-    __shared__ Origin origin;
     __shared__ Words words;
     const Strip strip = find_strip(layout, 32 * Words::Words);
-    block_table.clear();
-    if (threadIdx.x == 0) origin.find(strip, layout);
-    words.read(labels, layout, strip);
-    count_strip<Asked, Words::Words>(
-        strip, layout.tall * Words::Words / MEASURERS,
-        Labels<Label, Words>{labels + strip.first_row * layout.sides[5] + strip.x, words, layout.sides[5]}, words,
-        block_table, origin, layout, most, table, grays);
+    const Label* const corner = labels + strip.first_row * layout.sides[5] + strip.x;
+    count_strip<Asked, Words::Words, Key<Label>>(
+        labels, strip, Labels<Label, Words>{corner, words, layout.sides[5]}, words, layout, most, table, grays);
 }

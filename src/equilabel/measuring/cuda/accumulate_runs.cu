@@ -53,12 +53,11 @@ struct Planes {
 };
 
 // The runs of a strip, for `count_strip`.
-template <typename Id, class Tile, class Planes>
+template <typename Id, class Tile>
 struct Runs {
     static constexpr int Words = Tile::Words;
     const Job& job;
     const Strip& strip;
-    const Planes& planes;
     const u2 *near, *far;         // short and long tables of the first row
     Index near_pitch, far_pitch;  // distance to those of the next row
     const unsigned* begins;       // starts of runs in the first row, if there are many values
@@ -69,8 +68,7 @@ struct Runs {
         unsigned start, run;
     };
 
-    __device__ Runs(const Job& job, const Strip& strip, const Planes& planes)
-        : job(job), strip(strip), planes(planes)
+    __device__ Runs(const Job& job, const Strip& strip) : job(job), strip(strip)
     {
         Id* const nodes = static_cast<Id*>(job.nodes);
         const Index first = strip.first_row;
@@ -84,8 +82,6 @@ struct Runs {
         counts = job.counts + first * job.plan.segments + strip.segment;
         begins = job.begins + (first * job.plan.segments + strip.segment) * Words;
     }
-
-    __device__ unsigned set(int row, int word) const { return planes.set(row, word); }
 
     // All threads of a warp call this together.
     __device__ Found find(int row, int word, unsigned own) const
@@ -121,15 +117,7 @@ __launch_bounds__(RUN_MEASURERS,
                u8* table, const __grid_constant__ Grays<Under> grays)
 {
     typedef Kinds<Rank, Steps, Euler, Outline, Seconds, Under> Asked;
-    typedef Planes<Tile::Words, Asked> Words;
-    __shared__ BlockTable<Id, typename At<Asked>::Entry> block_table;
-    __shared__ Origin origin;
-    __shared__ Words planes;
+    __shared__ Planes<Tile::Words, Asked> planes;
     const Strip strip = find_strip(layout, job.plan.width);
-    const int each = layout.tall * Tile::Words / RUN_MEASURERS;
-    const Runs<Id, Tile, Words> runs(job, strip, planes);
-    block_table.clear();
-    if (threadIdx.x == 0) origin.find(strip, layout);
-    planes.read(job, layout, strip);
-    count_strip<Asked, Tile::Words>(strip, each, runs, planes, block_table, origin, layout, most, table, grays);
+    count_strip<Asked, Tile::Words, Id>(job, strip, Runs<Id, Tile>(job, strip), planes, layout, most, table, grays);
 }

@@ -445,24 +445,29 @@ __device__ inline typename At<Kinds>::Entry count_stretch(const Stretch& stretch
     return entry;
 }
 
-// Count a strip, and add its counts to the tables; all threads of a block call this, after they have waited for
-// each other. `pixels` returns the words of a row, where labels begin in them, and the labels; `planes` what is
-// known of neighbors. A thread goes down `each` rows of a word. Values are read one row early.
-template <class Kinds, int Words, class Pixels, class Planes, class Label>
-__device__ inline void count_strip(const Strip& strip, int each, const Pixels& pixels, Planes& planes,
-                                   BlockTable<Label, typename At<Kinds>::Entry>& block_table, const Origin& origin,
+// Count a strip, and add its counts to the tables; all threads of a block call this. `planes`, in shared memory, gets
+// from `source` the words of its rows, and what is known of neighbors; `pixels` returns where labels begin in a word,
+// and the labels. A thread goes down some rows of a word. Values are read one row early.
+template <class Kinds, int Words, typename Label, class Source, class Pixels, class Planes>
+__device__ inline void count_strip(const Source& source, const Strip& strip, const Pixels& pixels, Planes& planes,
                                    const ImageLayout& layout, u8 most, u8* table,
                                    const Grays<typename Kinds::Gray>& grays)
 {
     typedef typename At<Kinds>::Entry Entry;
+    __shared__ BlockTable<Label, Entry> block_table;
+    __shared__ Origin origin;
+    block_table.clear();
+    if (threadIdx.x == 0) origin.find(strip, layout);
+    planes.read(source, layout, strip);
+    if constexpr (Kinds::Outline) find_border(planes, strip);
     const auto write = [&](Label label, const Entry& entry) {
         write_counts<Kinds>(label, entry, origin, layout, most, table, grays);
     };
-    if constexpr (Kinds::Outline) find_border(planes, strip);
+    const int each = layout.tall * Words / blockDim.x;
     const int word = threadIdx.x % Words, first = threadIdx.x / Words * each;
     const int end = min(first + each, strip.rows);
     Held<Label, Entry> held;
-    const auto word_of = [&](int row) { return row < end ? pixels.set(row, word) : 0; };
+    const auto word_of = [&](int row) { return row < end ? planes.set(row, word) : 0; };
     const auto numbers_of = [&](int row, unsigned own) {
         return read_numbers(grays, strip, row, word, own, layout.sides[5]);
     };
