@@ -24,22 +24,22 @@ class Slots:
     """
 
     def __init__(self, table: Array, dense: bool) -> None:
-        self._rows, self._which = len(table), None
-        self.labels = np.arange(1, self._rows)
+        self._rows, self._which = len(table), np.arange(len(table) - 1)
         self.table = self.fetch(table)
         if not dense and not self.table[:, 0].all():
             self._which = np.flatnonzero(self.table[:, 0])
-            self.table, self.labels = self._pick(self.table), self.labels[self._which]
+            self.table = self._pick(self.table)
+        self.labels = self._which + 1
 
     def fetch(self, table: Array) -> np.ndarray:
         """Copy the rows of a table to the host, as int64; its columns are contiguous."""
         found = download(cupy.ascontiguousarray(table[1:].T), keep=True).view(np.int64).T
-        return found if self._which is None else self._pick(found)
+        return self._pick(found) if len(self._which) < len(found) else found
 
     def spread(self, rows: np.ndarray) -> Array:
         """Copy values of each label to the device, as rows of a table."""
         whole = np.zeros((self._rows, *rows.shape[1:]), rows.dtype)
-        whole[1:][slice(None) if self._which is None else self._which] = rows
+        whole[1:][self._which] = rows
         return upload(whole)
 
     def _pick(self, found: np.ndarray) -> np.ndarray:

@@ -21,15 +21,9 @@ MEASURERS = 256  # threads of a block that measures labels, as in walk.cuh
 RUN_MEASURERS = 128  # threads of a block that measures runs, as in walk.cuh
 STRIP = 32  # rows of labels for each block, or lane
 Described: TypeAlias = tuple[np.ndarray, int]  # the argument, and the number of strips
-IMAGE_LAYOUT = np.dtype(
-    [
-        ("sides", "i8", AXES),
-        *((name, "i4") for name in ("axes", "rank", "tall", "segments", "strips", "width")),
-        *((name, "i4") for name in ("sums", "lows", "highs", "seconds", "pairs")),
-        *((name, "i4") for name in ("euler_face", "euler_full", "outline")),
-    ],
-    align=True,
-)
+GROUPS = ("sums", "lows", "highs", "seconds", "pairs", "euler_face", "euler_full", "outline")
+FIELDS = ("axes", "rank", "tall", "segments", "strips", "width", *GROUPS)
+IMAGE_LAYOUT = np.dtype([("sides", "i8", AXES), *((name, "i4") for name in FIELDS)], align=True)
 
 
 @lru_cache(64)
@@ -40,16 +34,10 @@ def describe(sides: tuple[int, ...], layout: Layout, tall: int, wide: int) -> De
     image["axes"], image["rank"], image["width"] = layout.axes, layout.rank, layout.width
     image["tall"] = tall
     image["segments"], image["strips"] = -(-padded[5] // wide), -(-padded[4] // tall)
-    for group in ("sums", "lows", "highs", "seconds", "pairs", "euler_face", "euler_full"):
+    for group in GROUPS:
         image[group] = layout[group].start if layout.widths[group] else -1
-    image["outline"] = layout["outline"].start if layout.widths["outline"] else -1
     blocks = prod(padded[:4]) * int(image["segments"]) * int(image["strips"])
     return image.view(f"V{IMAGE_LAYOUT.itemsize}"), blocks  # without names, which are slow to pass
-
-
-def words_of(sides: tuple[int, ...]) -> int:
-    """Return how many words of a row of labels a block takes."""
-    return 32 if sides[-1] > 256 else 8
 
 
 @lru_cache(64)
@@ -96,33 +84,20 @@ def find_counting(
     the result of `tell_grays`.
     """
     name, grays = under
-    if name == "Nothing" and take_quads(sides, layout):
-        # Four labels of a row can be read at once if all rows are aligned.
-        fours = sides[-1] % QUAD == 0 and address % min(16, QUAD * int(labels[1:])) == 0
+    tall, columns = sides[-2] if len(sides) > 1 else 1, sides[-1]
+    if name == "Nothing" and layout.compared == "none" and columns >= WIDE and tall >= STRIP // 4:
+        # A lane takes four pixels of a row; they are read at once if all rows are aligned.
+        fours = columns % QUAD == 0 and address % min(16, QUAD * int(labels[1:])) == 0
         types = f"{labels}, {str(layout.seconds).lower()}, {str(fours).lower()}"
-        beside = warps_beside(sides[-1])
+        beside = min(BESIDE, 1 << (-(-columns // WIDE) - 1).bit_length())
         image = describe(sides, layout, STRIP * (MEASURERS // 32 // beside), WIDE * beside)
         return kernel("measuring/cuda/accumulate_quads", f"count_quads<{types}>"), image, beside
     kinds, deep = kinds_of(layout)
-    words = 8 if deep else words_of(sides)
+    words = 8 if deep or columns <= 256 else 32
     function = kernel(
         "measuring/cuda/accumulate", f"count_labels<{labels}, {words}, {kinds}, {name}>"
     )
     return function, describe(sides, layout, STRIP, 32 * words), grays
-
-
-def take_quads(sides: tuple[int, ...], layout: Layout) -> bool:
-    """Return whether lanes take quads of pixels: no neighbors are compared, and rows are many."""
-    tall = sides[-2] if len(sides) > 1 else 1
-    return layout.compared == "none" and sides[-1] >= WIDE and tall >= STRIP // 4
-
-
-def warps_beside(columns: int) -> int:
-    """Return how many warps of a block lie side by side: 1, 2 or 4, with the others below them."""
-    beside = 1
-    while beside < BESIDE and WIDE * beside < columns:
-        beside *= 2
-    return beside
 
 
 # ---- What is measured: an image of labels, or a table of labeled runs
