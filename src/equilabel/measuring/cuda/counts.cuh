@@ -494,7 +494,7 @@ __device__ inline void count_strip(const Source& source, const Strip& strip, con
             rest &= ~stretch.mask;
             // Read before it is needed, to hide the latency of memory.
             const Label next = rest ? pixels.label(found, row, word, __ffs(rest) - 1) : Label(0);
-            held.take(label, row, count_stretch<Kinds>(stretch, seen), block_table, write);
+            held.take(label, count_stretch<Kinds>(stretch, seen), block_table, write);
             label = next;
         }
         __syncwarp();

@@ -163,34 +163,22 @@ struct BlockTable {
     static constexpr unsigned CROWD = 8;  // lanes from which it pays to add up first
 };
 
-// The counts of one label in a lane. Another label replaces it if it was not met in this row or the one before,
-// or when the other comes for the second time: a large object stays while small ones come and go.
+// The counts of one label in a lane.
 template <typename Label, class Entry>
 struct Held {
-    Label label = 0, other = 0;
-    int met = 0;  // row in which the label was last met
+    Label label = 0;
     Entry entry = {};
 
     template <class Write>
-    __device__ void take(Label fresh, int row, Entry one, BlockTable<Label, Entry>& block_table, const Write& write)
+    __device__ void take(Label fresh, const Entry& one, BlockTable<Label, Entry>& block_table, const Write& write)
     {
-        if (label == 0) label = fresh;
         if (fresh == label) {
-            met = row;
             entry.merge(one);
             return;
         }
-        if (fresh == other || row - met > 1) {
-            const Entry gone = entry;
-            entry = one;
-            one = gone;
-            other = label;
-            label = fresh;
-            met = row;
-        } else {
-            other = fresh;
-        }
-        block_table.add(other, one, write);
+        if (label) block_table.add(label, entry, write);
+        label = fresh;
+        entry = one;
     }
 };
 
