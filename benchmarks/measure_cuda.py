@@ -82,7 +82,8 @@ def fused_rows(side: int, module: Any) -> list[dict[str, Any]]:
 
         def tally(table: Any, layout: Any = places, known: int = known, values: Any = None) -> Any:
             sums = None if values is None else cupy.zeros((known + 1, 4), np.uint64)
-            RunSource(table, flat, known).count(layout, None, values, address_of(sums))
+            counts = cupy.zeros((known + 1, layout.width), np.uint64)
+            RunSource(table, flat).count(layout, known, counts, values, address_of(sums))
             return table
 
         everything = partial(tally, layout=outlines, values=gray)
@@ -152,13 +153,14 @@ def _times_from_labels(
     labels: Any, gray: Any, known: int, layouts: Iterable[Layout], wait: Any
 ) -> list[float]:
     """Time what counts from an image of labels: each layout, the values, then all."""
-    rows = LabelSource(labels)
-    table = cupy.zeros((known + 1, 4), np.uint64)
-    steps: list[Callable[[Any], Any]] = [
-        lambda _, layout=layout: rows.count(layout) for layout in layouts
-    ]
-    steps.append(lambda _: rows.add_gray(Layout(axes=2), gray, table))
-    return device_times(steps, wait)
+    rows, sums = LabelSource(labels), cupy.zeros((known + 1, 4), np.uint64)
+
+    def count(_: Any, layout: Layout, values: Any = None) -> None:
+        counts = cupy.zeros((known + 1, layout.width), np.uint64)
+        rows.count(layout, known, counts, values, address_of(sums))
+
+    steps = [partial(count, layout=layout) for layout in layouts]
+    return device_times([*steps, partial(count, layout=Layout(axes=2), values=gray)], wait)
 
 
 def read_time(labels: Any) -> float:

@@ -58,7 +58,6 @@ INSTANCES = {
     "Unit": ["u1", "u2", "u4", "u8", "Four<u4>"],
     "Value": ["u1", "i2", "u4", "i8", "f4", "f8"],
     "Gray": ["u1", "u2"],
-    "What": ["0", "1", "2"],
     "Under": ["Nothing", "u1", "u2"],
     "ABREAST": ["8", "32"],
     "Steps": ["0", "1", "2"],

@@ -83,6 +83,10 @@ class Memory(np.ndarray):
     def ptr(self):
         return self.ctypes.data
 
+    @property
+    def mem(self):
+        return self
+
     def __add__(self, skipped):
         return self[skipped:]
 
@@ -98,10 +102,11 @@ class FakeCuPy:
     cuda = SimpleNamespace(
         alloc_pinned_memory=memory,
         alloc=memory,
-        runtime=SimpleNamespace(memsetAsync=lambda *_: None),
+        runtime=SimpleNamespace(memsetAsync=lambda *_: None, getDevice=lambda: 0),
         get_current_stream=lambda: SimpleNamespace(ptr=0),
         Event=lambda **_: SimpleNamespace(record=lambda: None, synchronize=lambda: None),
     )
+    maximum = np.maximum
     asnumpy = staticmethod(np.asarray)
 
     def __getattr__(self, name):
@@ -214,11 +219,9 @@ def test_labels_are_counted_and_values_summed(started, kind, dtype):
         accumulator.weighted(on_device(np.ones((size, 1), "f8")), 0, centers)
     check(started)
     count = "count_quads" if kind == "places" else "count_labels"
-    expected = {count, "value_labels", "add_values", "add_squares"}
+    expected = {count, "count_labels", "add_values", "add_squares"}
     if layout.rank in (2, 3):
         expected.add("add_powers")
-    if layout.first:
-        expected.add("count_first")
     assert {name.partition("<")[0] for _, name, _, _ in started} == expected
 
 
@@ -230,11 +233,24 @@ def test_runs_are_counted_and_their_values_summed(started, kind, many):
     job = np.zeros((), f"V{STRUCTURES['Job']}")
     tile = f"Tile<{str(many).lower()}, {', '.join(map(str, cut.tile))}>"
     table = SimpleNamespace(job=job, tiling=cut, many=many, node="u4", tile=tile)
-    joined = accumulate.RunSource(table, shape, 7)
-    joined.count(layout)
-    values = on_device(np.ones(shape, "u2"))
-    joined.add_gray(layout, values, on_device(np.zeros((8, 4), np.uint64)))
+    joined = accumulate.RunSource(table, shape)
+    counts, sums = (on_device(np.zeros((8, width), np.uint64)) for width in (layout.width, 4))
+    joined.count(layout, 7, counts)
+    joined.count(layout, 7, counts, on_device(np.ones(shape, "u2")), sums.data.ptr)
     check(started)
+
+
+def columns_of(labels, values, spec, **options):
+    source = accumulate.LabelSource(labels)
+    found = columns.Columns(
+        labels.shape, spec, lambda *tables: count(source, spec, values, *tables), **options
+    )
+    found.begin()
+    return found
+
+
+def count(source, spec, values, most, table, sums, stream):
+    source.count(spec.layout, most, table, values, sums)
 
 
 @pytest.mark.parametrize("on_host", [False, True])
@@ -246,12 +262,9 @@ def test_columns_are_computed_from_counts(started, on_host, values):
     formulas = columns.pack(steps, (0.5, 0.5), 0.25, False)
     values = None if values is None else on_device(np.ones(labels.shape, values))
     gray = None if values is None else values.dtype
-    found = columns.Columns(
-        lambda rows: accumulate.LabelSource.guessed(labels, rows),
-        labels.shape,
-        columns.TableSpec(layout, formulas, gray, object(), 9600, on_host),
-        values,
-    )
+    found = columns_of(labels, values, columns.TableSpec(
+        layout, formulas, gray, object(), 9600, on_host
+    ))  # fmt: skip
     check(started)
     fill = named(started[-1])
     assert fill["stride"] == 9600  # labels that there is room for: fewer than are guessed at first
@@ -268,13 +281,8 @@ def test_counts_that_the_host_needs_are_those_of_labels_that_occur(started, dtyp
     formulas = columns.pack((Step(Formula.LABEL),), (1.0, 1.0), 1.0, False)
     values = None if dtype is None else on_device(np.ones(labels.shape, dtype))
     gray = None if values is None else values.dtype
-    found = columns.Columns(
-        lambda rows: accumulate.LabelSource.guessed(labels, rows),
-        labels.shape,
-        columns.TableSpec(layout, formulas, gray, object(), 9, False),
-        values,
-        keeps=True,
-    )
+    spec = columns.TableSpec(layout, formulas, gray, object(), 9, False)
+    found = columns_of(labels, values, spec, keeps=True)
     counted = np.zeros((10, layout.width + (4 if dtype else 0)), np.uint64)
     counted[[2, 5, 9]] = np.arange(1, 4)[:, None]
     table, sums = np.hsplit(counted, [layout.width])

@@ -222,9 +222,9 @@ def test_a_column_without_a_step_costs_only_itself(cupy, monkeypatch, shape):
     started, device_columns = [], columns.Columns
 
     class Columns(device_columns):
-        def __init__(self, source, shape, spec, *arguments, **options):
+        def __init__(self, shape, spec, *arguments, **options):
             started.append(len(spec.formulas.dtypes))
-            super().__init__(source, shape, spec, *arguments, **options)
+            super().__init__(shape, spec, *arguments, **options)
 
     def formula(found):
         return found.channels(found.values.highs - found.values.lows + found.means)
@@ -348,7 +348,7 @@ def test_more_labels_than_expected_are_counted_again(cupy):
         expected = measure_components(image, wanted, connectivity=1, intensity_image=values)
         moved = {"intensity_image": cupy.asarray(values), "connectivity": 1}
         same(measure_components(cupy.asarray(image), wanted, **moved), expected)
-        columns._recent.clear()
+        columns._expected.clear()
         found = label(cupy.asarray(image), properties=wanted, **moved)  # painting uses up the runs
         np.testing.assert_array_equal(found[0].get(), label(image, connectivity=1))
         same(found[1], expected)

@@ -207,13 +207,13 @@ def device(formulas, monkeypatch):
     seen = SimpleNamespace(steps=[], apart=[])
 
     class Columns:
-        def __init__(self, source, shape, spec, values, lasts, keeps):
+        def __init__(self, shape, spec, count, lasts, keeps):
             seen.steps.append(len(spec.formulas.dtypes))
-            needs = {"values", "deviations"} if values is not None else set()
-            assert (spec.gray is None) == (values is None)
-            plan = Plan((), (), (), spec.layout, frozenset(needs), (), ())
-            self.found, self.packed = count_labels(source(spec.most), values, plan), spec.formulas
-            self.on_host, self.keeps = spec.on_host, keeps
+            self.spec, self.count, self.keeps = spec, count, keeps
+
+        def begin(self):
+            self.packed, self.on_host = self.spec.formulas, self.spec.on_host
+            self.count(self.spec.most, self, 0, 0)
 
         def finish(self):
             found = fill(formulas, self.found, self.packed)
@@ -228,9 +228,18 @@ def device(formulas, monkeypatch):
         seen.apart.append([name for name, _ in plan.columns])
         return count_labels(labels, values, plan, **options)
 
-    source = SimpleNamespace(guessed=lambda labels, rows: labels)
+    class Source:
+        def __init__(self, labels):
+            self.labels, self.sides = labels, labels.shape
+
+        def count(self, layout, most, table, values, sums):
+            needs = {"values", "deviations"} if values is not None else set()
+            assert (table.spec.gray is None) == (values is None)
+            plan = Plan((), (), (), layout, frozenset(needs), (), ())
+            table.found = count_labels(self.labels, values, plan)
+
     loaded = SimpleNamespace(
-        LabelSource=source, ROOM=4, Columns=Columns, TableSpec=columns.TableSpec, pack=columns.pack
+        LabelSource=Source, ROOM=4, Columns=Columns, TableSpec=columns.TableSpec, pack=columns.pack
     )
     monkeypatch.setattr(request, "using", lambda device: nullcontext())
     monkeypatch.setattr(request, "passes", lambda name, device: loaded)

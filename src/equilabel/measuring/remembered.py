@@ -50,11 +50,11 @@ def table_again(
         kind = None
     elif is_on_cuda(values):
         values = normalize_bools(values)
-        kind = values.shape, values.dtype
+        kind = values.shape, values.dtype, values.data.device_id, values.flags.c_contiguous
     else:
         return None
     known, data, wanted = _memory.tables, labels.data, tuple(properties)
-    place = data.device_id, data.ptr % ALIGNED
+    place = data.device_id, data.ptr % ALIGNED, labels.flags.c_contiguous
     key = labels.shape, labels.dtype, place, kind, wanted, stacked, separator, columns
     try:
         found = known[key]
@@ -85,7 +85,11 @@ def _prepare(
         wanted, values, shape, None, stacked=stacked, separator=separator, columns_on=place
     )
     share = share_of(request, shape, device)
-    if share is None or share.rest is not None:
+    if share is None or share.rest is not None or not labels.flags.c_contiguous:
+        return None
+    if share.counted.needs_pixels and not (
+        values.flags.c_contiguous and values.data.device_id == labels.data.device_id
+    ):
         return None
     names = tuple(part for _, parts in share.names for part in parts)
     if len(set(names)) < len(names):  # the separator made two names equal

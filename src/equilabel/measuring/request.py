@@ -240,10 +240,8 @@ def table_of_labels(request: Request, labels: Array, device: str) -> DeviceTable
     share = share_of(request, labels.shape, device)
     if share is None:
         return None
-    source = passes("measuring.sources", device).LabelSource.guessed
-    kind, room = room_for(labels, device)
-    shape = labels.shape
-    found = _start(request, share, lambda rows: source(labels, rows), shape, kind, room, device)
+    source = passes("measuring.sources", device).LabelSource(labels)
+    found = _start(request, share, source, *room_for(labels, device), device)
     if share.apart and share.rest is not None:
         found.counts = count_labels(labels, request.values, share.rest)
     return found
@@ -285,49 +283,40 @@ def table_of_runs(
     share = share_of(request, shape, device)
     if share is None or share.apart:
         return None
-    source = passes("measuring.sources", device).RunSource
+    source = passes("measuring.sources", device).RunSource(table, shape, full=full)
     values = request.values if share.counted.needs_pixels else None
-    if not source(table, shape, 0, full=full).suffices(share.counted.layout, values, moments=False):
+    if not source.suffices(share.counted.layout, values, moments=False):
         return None
-    size = prod(shape)
-    return _start(
-        request,
-        share,
-        lambda rows: source(table, shape, rows - 1, full=full),
-        shape,
-        (shape, "runs", full, device),
-        size if table.many else (size + 1) // 2,
-        device,
-        lasts=lasts and not request.plan.needs_labels,
-    )
+    room = prod(shape) if table.many else (prod(shape) + 1) // 2
+    lasts = lasts and not request.plan.needs_labels
+    return _start(request, share, source, (shape, "runs", full, device), room, device, lasts=lasts)
 
 
 def _start(
     request: Request,
     share: Share,
-    source: Callable[[int], Any],
-    shape: tuple[int, ...],
+    source: Any,
     kind: Any,
     most: int,
     device: str,
     *,
     lasts: bool = True,
 ) -> DeviceTable:
-    """Start the kernels of a share."""
-    values = None
+    """Start to count a source, and to compute the columns of a share."""
+    values, layout = None, share.counted.layout
     if share.counted.needs_pixels:
         values = place(request.values, device)
         values = library(values).ascontiguousarray(values)
         values = values.view("u1") if values.dtype == bool else values
     columns = passes("measuring.columns", device).Columns(
-        source,
-        shape,
+        source.sides,
         spec_of(request, share, kind, most, device),
-        values,
+        lambda most, table, sums, _: source.count(layout, most, table, values, sums),
         lasts=lasts,
         keeps=not share.apart and share.rest is not None and bool(share.rest.columns),
     )
-    return DeviceTable(columns, share, shape, device)
+    columns.begin()
+    return DeviceTable(columns, share, source.sides, device)
 
 
 # ---- Columns from scikit-image

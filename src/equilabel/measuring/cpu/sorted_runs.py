@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equilabel.array_types import HostArray
+    from equilabel.devices.jit import Kernel
 
     from .accumulate import Accumulator
 
@@ -207,20 +208,41 @@ def find_medians(
     """
     kind = values.dtype
     values = supported(values)
-    pixels = starts_of(runs[:, 2] - runs[:, 1])[starts]
-    medians = np.empty((len(found.labels), values.shape[1]))
-    columns, flat, whole = np.int64(found.sides[-1]), values.reshape(-1), kind.kind != "f"
-    small = whole and flat.itemsize <= 2
-    least = np.int64(np.iinfo(flat.dtype).min if small else 0)
-    few = np.int64(FEW if small else flat.size)
-    kind_of = (whole, few, least)
-    threads.each(
-        lambda *span: add_medians(runs, starts, columns, flat, kind_of, span, medians),
-        spans_of(pixels, PIXELS),
-    )
+    medians, whole = np.empty((len(found.labels), values.shape[1])), kind.kind != "f"
+    small = whole and values.itemsize <= 2
+    least = np.int64(np.iinfo(values.dtype).min if small else 0)
+    few = np.int64(FEW if small else values.size)
+    _add_of_labels(add_medians, found, starts, runs, values, (whole, few, least), medians)
     if kind == np.float16:  # as in NumPy, the mean of two has the type of the values
         return medians.astype(np.float16).astype(np.float64)
     return medians
+
+
+def _add_of_labels(
+    add: Kernel,
+    found: Accumulator,
+    starts: NDArray[np.int64],
+    runs: NDArray[np.int64],
+    values: HostArray,
+    kind: Any,
+    out: NDArray[np.float64],
+) -> None:
+    """Call `add_medians` or `add_percentiles` for ranges of labels, in threads."""
+    columns, flat = np.int64(found.sides[-1]), values.reshape(-1)
+    spans = spans_of(starts_of(runs[:, 2] - runs[:, 1])[starts], PIXELS)
+    threads.each(lambda *span: add(runs, starts, columns, flat, kind, span, out), spans)
+
+
+@njit(nogil=True, cache=True)
+def most_pixels(runs, starts, span):
+    """Return the pixels of the largest of some labels."""
+    most = 0
+    for label in range(span[0], span[1]):
+        pixels = 0
+        for run in range(starts[label], starts[label + 1]):
+            pixels += runs[run, 2] - runs[run, 1]
+        most = max(most, pixels)
+    return most
 
 
 @njit(nogil=True, cache=True)
@@ -233,14 +255,8 @@ def add_medians(runs, starts, columns, values, kind, span, medians):
     for the labels of `span`.
     """
     whole, few, least = kind
-    channels = medians.shape[1]
-    most = 0
-    for label in range(span[0], span[1]):
-        pixels = 0
-        for run in range(starts[label], starts[label + 1]):
-            pixels += runs[run, 2] - runs[run, 1]
-        most = max(most, pixels)
-    room, counts = np.empty(most, values.dtype), np.empty(256, np.int64)
+    channels, counts = medians.shape[1], np.empty(256, np.int64)
+    room = np.empty(most_pixels(runs, starts, span), values.dtype)
     for label in range(span[0], span[1]):
         for channel in range(channels):
             size = gather(runs, starts, label, columns, channels, channel, values, room)
@@ -291,26 +307,15 @@ def find_percentiles(
 ) -> NDArray[np.float64]:
     """Return percentiles of the values of each label, (N, C, Q), as `numpy.percentile` does."""
     values = supported(values)
-    pixels = starts_of(runs[:, 2] - runs[:, 1])[starts]
     out = np.empty((len(found.labels), values.shape[1], len(percents)))
-    columns, flat, shares = np.int64(found.sides[-1]), values.reshape(-1), np.array(percents) / 100
-    threads.each(
-        lambda *span: add_percentiles(runs, starts, columns, flat, shares, span, out),
-        spans_of(pixels, PIXELS),
-    )
+    _add_of_labels(add_percentiles, found, starts, runs, values, np.array(percents) / 100, out)
     return out
 
 
 @njit(nogil=True, cache=True)
 def add_percentiles(runs, starts, columns, values, shares, span, out):
     """Find the percentiles of some labels by sorting; arrays are those of `add_medians`."""
-    most = 0
-    for label in range(span[0], span[1]):
-        pixels = 0
-        for run in range(starts[label], starts[label + 1]):
-            pixels += runs[run, 2] - runs[run, 1]
-        most = max(most, pixels)
-    room, channels = np.empty(most, values.dtype), out.shape[1]
+    room, channels = np.empty(most_pixels(runs, starts, span), values.dtype), out.shape[1]
     for label in range(span[0], span[1]):
         for channel in range(channels):
             size = gather(runs, starts, label, columns, channels, channel, values, room)

@@ -15,10 +15,16 @@ struct Compared {
     static constexpr int Batch = Deep ? 4 : Halo ? 9 : 8;  // of these, read at once
     static constexpr int Neighbors = Compares ? Kinds::Neighbors : 1;
     typedef Plane<Words, Rows, Halo> Plane;
-    Plane some, same[Neighbors];
+    Plane some, alike[Neighbors];
     ::Plane<Words, Kinds::Outline ? Rows : 0, 1> border;
 
-    __device__ const Plane& west() const { return same[Neighbors - 1]; }
+    __device__ unsigned set(int row, int word) const { return some.at(row, word); }
+
+    // The pixels of a word that have the label of a neighbor, numbered as in `Same`.
+    __device__ unsigned same(int neighbor, int row, int word) const
+    {
+        return alike[neighbor - (13 - Neighbors)].at(row, word);
+    }
 
     // All threads of a block call this, and wait for each other.
     template <typename Label>
@@ -36,16 +42,6 @@ struct Compared {
                 read_column<false>(labels, layout, strip, column, from, tall);
         }
         __syncthreads();
-        if constexpr (Kinds::Outline) {
-            for (int at = threadIdx.x; at < (strip.rows + 2) * border.Pitch; at += MEASURERS) {
-                const int row = at / border.Pitch - 1, word = at % border.Pitch - 1;
-                const unsigned own = west().at(row, word);  // beyond the outer words, no bits are used
-                const unsigned after = word < Words ? west().at(row, word + 1) : 0;
-                border.word[at] = some.at(row, word) & ~(own & __funnelshift_r(own, after, 1) &
-                                                         same[1].at(row, word) & same[1].at(row + 1, word));
-            }
-            __syncthreads();
-        }
     }
 
     // A warp reads 32 columns and writes a word of every plane for each row. With `Inner`, all that it reads
@@ -74,7 +70,7 @@ struct Compared {
             read(above[1], at - up - columns, deeper, y - 1);
             read(above[2], at - up, deeper, y);
         }
-        unsigned* to = lane <= Neighbors ? (lane ? same[lane ? lane - 1 : 0] : some).word : some.word;
+        unsigned* to = lane <= Neighbors ? (lane ? alike[lane ? lane - 1 : 0] : some).word : some.word;
         to += from * Plane::Pitch + column;
         for (int left = min(tall - from, Chunk); left > 0; left -= Batch) {
             Label own[Batch][3], next[Deep ? Batch : 1][3];
@@ -116,38 +112,9 @@ struct Compared {
             to += Batch * Plane::Pitch;
         }
     }
-
-    // All threads of a warp call this together.
-    __device__ NeighborBits<Kinds> look(int row, int word, unsigned own) const
-    {
-        NeighborBits<Kinds> near_bits = {};
-        if constexpr (Kinds::Steps || Kinds::Euler) {
-            Same<Kinds::Rank> near;
-#pragma unroll
-            for (int k = 0; k < Neighbors; ++k) near.of[k] = same[k].at(row, word);
-            near_bits.compare(own, near);
-        }
-        if constexpr (Kinds::Outline) {
-            const unsigned edge = border.at(row, word) & own;
-            if (__any_sync(ALL, edge)) {
-                const auto both = [&](int line, int place, int neighbor) {
-                    return border.at(line, place) & same[neighbor].at(line, place);
-                };
-                near_bits.sort(edge,
-                           {border.at(row - 1, word) & same[1].at(row, word), both(row + 1, word, 1),
-                            border.left(row, word) & west().at(row, word),
-                            __funnelshift_r(both(row, word, 3), both(row, word + 1, 3), 1),
-                            border.left(row - 1, word) & same[0].at(row, word),
-                            border.right(row - 1, word) & same[2].at(row, word),
-                            __funnelshift_l(both(row + 1, word - 1, 2), both(row + 1, word, 2), 1),
-                            __funnelshift_r(both(row + 1, word, 0), both(row + 1, word + 1, 0), 1)});
-            }
-        }
-        return near_bits;
-    }
 };
 
-// The labels of a strip, for `walk`.
+// The labels of a strip, for `count_strip`.
 template <typename Label, class Words>
 struct Labels {
     const Label* image;  // at the corner of the strip
@@ -158,11 +125,9 @@ struct Labels {
         unsigned start;
     };
 
-    __device__ unsigned set(int row, int word) const { return words.some.at(row, word); }
-
     __device__ Found find(int row, int word, unsigned own) const
     {
-        return {own ? own & ~words.west().at(row, word) : 0};
+        return {own ? own & ~words.same(WEST, row, word) : 0};
     }
 
     __device__ Key<Label> label(Found, int row, int word, int bit) const
@@ -179,73 +144,9 @@ __global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Ou
 {
     typedef Kinds<Rank, Steps, Euler, Outline, Seconds, Under> Asked;
     typedef Compared<ABREAST, Asked> Words;
-    __shared__ BlockTable<Key<Label>, typename At<Asked>::Entry> block_table;
-    __shared__ Origin origin;
     __shared__ Words words;
     const Strip strip = find_strip(layout, 32 * Words::Words);
-    block_table.clear();
-    if (threadIdx.x == 0) origin.find(strip, layout);
-    words.read(labels, layout, strip);
-    const auto write = [&](Key<Label> label, const typename At<Asked>::Entry& entry) {
-        if (!has_row(label, most, table)) return;
-        write_counts<Asked>(entry, origin, layout, table + static_cast<u8>(label) * layout.width);
-        write_numbers<Asked>(entry, grays, static_cast<Index>(label));
-    };
-    walk<Words::Words>(
-        strip, layout.tall * Words::Words / MEASURERS,
-        Labels<Label, Words>{labels + strip.first_row * layout.sides[5] + strip.x, words, layout.sides[5]},
-        block_table,
-        [&](int row, int word, unsigned own) {
-            return read_numbers(grays, strip, row, word, own, layout.sides[5]);
-        },
-        [&](int row, int word, unsigned own, const Numbers<Under>& numbers) {
-            return Seen<Asked>{words.look(row, word, own), numbers};
-        },
-        count_stretch<Asked>, write);
-    __syncthreads();
-    block_table.close(write);
-}
-
-// The values under every label.
-template <typename Label, int ABREAST, typename Gray>
-__global__ void __launch_bounds__(MEASURERS, HELD<Values, MEASURERS>)
-    value_labels(const Label* __restrict__ labels, const __grid_constant__ ImageLayout layout, u8 most,
-                 const Gray* __restrict__ values, bool aligned, u8* table)
-{
-    typedef Compared<ABREAST, Kinds<2, 0, 0, 0, false>> Words;
-    __shared__ BlockTable<Key<Label>, Values> block_table;
-    __shared__ Words words;
-    const Strip strip = find_strip(layout, 32 * Words::Words);
-    block_table.clear();
-    words.read(labels, layout, strip);
-    const auto write = [&](Key<Label> label, const Values& entry) {
-        if (label <= most) write_values<Gray>(entry, table + VALUE_COLUMNS * static_cast<u8>(label));
-    };
-    walk<Words::Words>(
-        strip, layout.tall * Words::Words / MEASURERS,
-        Labels<Label, Words>{labels + strip.first_row * layout.sides[5] + strip.x, words, layout.sides[5]},
-        block_table,
-        [&](int row, int word, unsigned own) {
-            return read_numbers(values, strip, row, word, own, layout.sides[5], aligned);
-        },
-        [](int, int, unsigned, const Numbers<Gray>& numbers) { return numbers; },
-        count_values<Gray>, write);
-    __syncthreads();
-    block_table.close(write);
-}
-
-// The smallest flat index of every label, as the greatest of `size - index` in a column of the table. There is
-// one thread for each pixel; those at the beginning of a run write, unless the table holds a greater value.
-template <typename Label>
-__global__ void count_first(const Label* __restrict__ labels, Index columns, Index size, u8 most, int width,
-                            int column, u8* table)
-{
-    const Index pixel = thread_index();
-    if (pixel >= size) return;
-    const Label label = labels[pixel];
-    if (label == 0 || (pixel % columns && labels[pixel - 1] == label)) return;
-    if (static_cast<u8>(label) > most) return;
-    u8* const kept = table + static_cast<u8>(label) * width + column;
-    const u8 value = static_cast<u8>(size - pixel);
-    if (*static_cast<volatile u8*>(kept) < value) atomicMax(kept, value);
+    const Label* const corner = labels + strip.first_row * layout.sides[5] + strip.x;
+    count_strip<Asked, Words::Words, Key<Label>>(
+        labels, strip, Labels<Label, Words>{corner, words, layout.sides[5]}, words, layout, most, table, grays);
 }

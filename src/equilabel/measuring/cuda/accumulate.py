@@ -10,18 +10,9 @@ from equilabel.devices.cuda.kernels import Kernel, kernel, launch
 from equilabel.devices.cuda.transfers import download, upload
 from equilabel.measuring.counts import Layout
 
-from .sources import (
-    LabelSource,
-    RunSource,
-    columns_of_warps,
-    describe,
-    is_gray,
-    type_name,
-)
+from .sources import LabelSource, RunSource, describe, is_gray, type_name
 
 # ---- Tables with a row for each label: from the device to the host, and back
-
-SMALL = 1 << 23  # bytes up to which a table comes to the host with all its rows
 
 
 class Slots:
@@ -33,38 +24,26 @@ class Slots:
     """
 
     def __init__(self, table: Array, dense: bool) -> None:
-        self._count = len(table)
-        self._few = None  # slots, if not all are kept; on the device if the table is large
-        if not dense and table.nbytes > SMALL:
-            self._few = cupy.flatnonzero(table[1:, 0]) + 1
+        self._rows, self._which = len(table), np.arange(len(table) - 1)
         self.table = self.fetch(table)
-        if not dense and self._few is None and not self.table[:, 0].all():
-            self._few = np.flatnonzero(self.table[:, 0]) + 1
+        if not dense and not self.table[:, 0].all():
+            self._which = np.flatnonzero(self.table[:, 0])
             self.table = self._pick(self.table)
-        if self._few is None:
-            self.labels = np.arange(1, self._count)
-        else:
-            self.labels = cupy.asnumpy(self._few)
+        self.labels = self._which + 1
 
     def fetch(self, table: Array) -> np.ndarray:
         """Copy the rows of a table to the host, as int64; its columns are contiguous."""
-        on_device = isinstance(self._few, cupy.ndarray)
-        part = table[self._few] if on_device else table[1:]
-        found = download(cupy.ascontiguousarray(part.T), keep=True).view(np.int64).T
-        return found if on_device else self._pick(found)
+        found = download(cupy.ascontiguousarray(table[1:].T), keep=True).view(np.int64).T
+        return self._pick(found) if len(self._which) < len(found) else found
 
     def spread(self, rows: np.ndarray) -> Array:
         """Copy values of each label to the device, as rows of a table."""
-        if isinstance(self._few, cupy.ndarray):
-            spread = cupy.zeros((self._count, *rows.shape[1:]), rows.dtype)
-            spread[self._few] = upload(rows)
-            return spread
-        whole = np.zeros((self._count, *rows.shape[1:]), rows.dtype)
-        whole[1:][slice(None) if self._few is None else self._few - 1] = rows
+        whole = np.zeros((self._rows, *rows.shape[1:]), rows.dtype)
+        whole[1:][self._which] = rows
         return upload(whole)
 
     def _pick(self, found: np.ndarray) -> np.ndarray:
-        return found if self._few is None else np.take(found.T, self._few - 1, axis=-1).T
+        return np.take(found.T, self._which, axis=-1).T
 
 
 # ---- Counts of labels on the GPU, with the interface of those on the CPU
@@ -74,6 +53,8 @@ class Slots:
 __all__ = ["Accumulator", "LabelSource", "RunSource"]
 
 WIDE = 32  # columns that a warp sums, as in intensity.cu
+TALLEST = 256  # rows of a warp, at most
+WARPS = 1 << 14  # enough to keep a GPU busy
 BITS = 62  # of a sum
 
 
@@ -93,14 +74,15 @@ class Accumulator:
     ) -> None:
         self.layout = layout
         self._rows = source
+        self._count = source.find_slots()
         self._flat: Array = source.flat
-        table = source.count(layout)
-        if len(table) == 0 and source.ids is not None:  # a negative label
+        if self._count == 0 and source.ids is not None:  # a negative label
             self.labels, self.table = source.ids[:1], np.zeros((1, layout.width), np.int64)
             return
+        table = _zeros(self._count, layout.width)
+        source.count(layout, self._count - 1, table)
         self._slots = Slots(table, dense=source.flat is None)
         self.table, self.labels = self._slots.table, self._slots.labels
-        self._count = len(table)
         if source.ids is not None:
             self.labels = source.ids[self.labels]
 
@@ -162,7 +144,7 @@ class Accumulator:
     ) -> np.ndarray:
         rank = self.layout.rank
         scales = self._scales(centers, greatest)
-        table = cupy.zeros((self._count, 4**rank), np.uint64)
+        table = _zeros(self._count, 4**rank)
         finite = np.isfinite(centers).all(axis=1)
         around = self._slots.spread(np.where(finite[:, None], centers, 0.0))
         shifts = self._slots.spread(scales)
@@ -193,14 +175,15 @@ class Accumulator:
 
     def _gray(self, values: Array) -> tuple[np.ndarray, ...]:
         """Return sums of values of small types, and of their squares."""
-        table = cupy.zeros((self._count, 4), np.uint64)
-        self._rows.add_gray(self.layout, values, table)
-        return sums_of_values(self._slots.fetch(table), values.dtype)
+        plain, sums = Layout(self.layout.axes, self.layout.stacked), _zeros(self._count, 4)
+        table = _zeros(self._count, plain.width)
+        self._rows.count(plain, self._count - 1, table, values, sums.data.ptr)
+        return sums_of_values(self._slots.fetch(sums), values.dtype)
 
     def _values(
         self, values: Array, channel: int, exact: bool, scale: int
     ) -> tuple[np.ndarray, ...]:
-        table = cupy.zeros((self._count, 4), np.uint64)
+        table = _zeros(self._count, 4)
         self._launch(
             kernel(
                 "measuring/cuda/intensity",
@@ -232,10 +215,16 @@ class Accumulator:
     def _launch(self, function: Kernel, values: Array, channels: int, *arguments: object) -> None:
         """Start a kernel whose warps go through pixels and values."""
         if self._flat.size:
-            tall, warps = columns_of_warps(self._rows.sides, WIDE)
-            described, _ = describe(self._rows.sides, self.layout, tall, WIDE)
+            _, pieces = describe(self._rows.sides, self.layout, 1, WIDE)
+            tall = min(TALLEST, max(8, -(-pieces // WARPS)))
+            described, warps = describe(self._rows.sides, self.layout, tall, WIDE)
             most = np.uint64(self._count - 1)
             launch(function, 32 * warps, self._flat, values, channels, described, most, *arguments)
+
+
+def _zeros(rows: int, width: int) -> Array:
+    """Return a table of zeros."""
+    return cupy.zeros((rows, width), np.uint64)
 
 
 def sums_of_values(found: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, ...]:

@@ -45,35 +45,23 @@ __device__ inline void wait_for_copies()
 #endif
 }
 
-enum { SIZES, PLACES, PRODUCTS };  // what is counted: pixels; also coordinates; also products of coordinates
-
 constexpr int QUAD = 4, WIDE = 32 * QUAD;  // pixels of a lane, and of a warp
 constexpr unsigned ONE_EACH = 0x01010101u, PLACE_EACH = 0x03020100u, SQUARE_EACH = 0x09040100u;
 
 template <typename Label>
 constexpr int STAGES = sizeof(Label) == 8 ? 2 : 4;  // rows that are copied at once
 
-template <int What>
-using Counted = Kinds<2, 0, 0, 0, What == PRODUCTS>;
+template <bool Seconds>
+using Counted = Kinds<2, 0, 0, 0, Seconds>;
 
-template <int What>
-struct LineOf {
-    typedef typename At<Counted<What>>::Entry Type;
-};
-
-template <>
-struct LineOf<SIZES> {
-    typedef Entry<1, 0, 0> Type;
-};
-
-template <int What>
-constexpr int STAY = What == PRODUCTS ? 3 : 4;  // blocks that a multiprocessor should hold at least
+template <bool Seconds>
+constexpr int STAY = Seconds ? 3 : 4;  // blocks that a multiprocessor should hold at least
 
 // Counts of one label in a lane: pixels in each of its four columns, a byte for each, and sums over rows, which
 // are relative to the first row of the warp.
-template <typename Label, int What>
+template <typename Label, bool Seconds>
 struct Column {
-    typedef typename LineOf<What>::Type Entry;
+    typedef typename At<Counted<Seconds>>::Entry Entry;
     Key<Label> label = ~Key<Label>(0);  // no pixel has this label
     unsigned count = 0, rows = 0;       // rows: their sum over all pixels
     unsigned across = 0, squares = 0;   // sums of row times place, and of row times row
@@ -84,16 +72,15 @@ struct Column {
     {
         count += places;
         if (places) last = row;
-        if (What == SIZES) return;
         const unsigned n = __popc(places);
         rows += n * row;
-        if (What == PRODUCTS) {
+        if (Seconds) {
             across += row * __dp4a(places, PLACE_EACH, 0u);
             squares += n * row * row;
         }
     }
 
-    // Do the same in fewer instructions; with PLACES, `rows` is turned (see `turn`) before and after.
+    // Do the same in fewer instructions, without products; `rows` is turned (see `turn`) before and after.
     __device__ void meet(const Quad<Label>& quad, int row)
     {
         bool met = false;
@@ -104,14 +91,14 @@ struct Column {
                 met = true;
             }
         if (met) last = row;
-        if (What == PLACES) rows = __dp4a(count, ONE_EACH, rows);
+        rows = __dp4a(count, ONE_EACH, rows);
     }
 
     // Convert the sum of rows to the sum, over rows up to this one, of the pixels met so far, or back: a pixel
     // then counts once for each row from its own on.
     __device__ void turn(int row)
     {
-        if (What == PLACES) rows = (row + 1) * __dp4a(count, ONE_EACH, 0u) - rows;
+        if (!Seconds) rows = (row + 1) * __dp4a(count, ONE_EACH, 0u) - rows;
     }
 
     // Return the counts in coordinates of a strip in which the lane begins at (x, y).
@@ -120,14 +107,13 @@ struct Column {
         Entry entry = {};
         const unsigned n = __dp4a(count, ONE_EACH, 0u), along = __dp4a(count, PLACE_EACH, 0u);
         entry.of[PIXELS] = n;
-        if constexpr (What == SIZES) return entry;
         entry.of[X] = n * x + along;
         entry.of[Y] = n * y + rows;
         entry.of[LOW_X] = ~(x + (__ffs(count) - 1) / 8);
         entry.of[LOW_Y] = ~(y + first);
         entry.of[HIGH_X] = x + QUAD - __clz(count) / 8;
         entry.of[HIGH_Y] = y + last + 1;
-        if constexpr (What == PRODUCTS) {
+        if constexpr (Seconds) {
             entry.wide[0] = n * x * x + 2 * x * along + __dp4a(count, SQUARE_EACH, 0u);
             entry.wide[1] = entry.of[X] * y + rows * x + across;
             entry.wide[2] = n * y * y + 2 * y * rows + squares;
@@ -146,10 +132,10 @@ __device__ inline unsigned places_of(const Quad<Label>& quad, Key<Label> label)
 
 // A lane holds two labels: the one that was met last, its rows turned, and another. A third label replaces the
 // other.
-template <typename Label, int What>
+template <typename Label, bool Seconds>
 struct Lane {
     typedef ::Key<Label> Key;
-    typedef ::Column<Label, What> Column;
+    typedef ::Column<Label, Seconds> Column;
     typedef typename Column::Entry Entry;
     Column held, other;
 
@@ -168,7 +154,7 @@ struct Lane {
     __device__ void take(const Quad<Label>& quad, int row, unsigned x, unsigned y,
                          BlockTable<Key, Entry>& block_table, const Write& write)
     {
-        if (What == PRODUCTS)
+        if (Seconds)
             held.add(places_of(quad, held.label), row);
         else
             held.meet(quad, row);
@@ -228,12 +214,12 @@ struct Rows {
 };
 
 // One block for each strip, of `beside` warps side by side and the others below them.
-template <typename Label, int What, bool Fours>
-__global__ void __launch_bounds__(MEASURERS, STAY<What>)
+template <typename Label, bool Seconds, bool Fours>
+__global__ void __launch_bounds__(MEASURERS, STAY<Seconds>)
     count_quads(const Label* __restrict__ labels, const __grid_constant__ ImageLayout layout, u8 most, u8* table,
                 int beside)
 {
-    typedef typename LineOf<What>::Type Entry;
+    typedef typename At<Counted<Seconds>>::Entry Entry;
     typedef Key<Label> Key;
     __shared__ BlockTable<Key, Entry> block_table;
     __shared__ Origin origin;
@@ -250,14 +236,9 @@ __global__ void __launch_bounds__(MEASURERS, STAY<What>)
     if (threadIdx.x == 0) origin.find(strip, layout);
     __syncthreads();
     const auto write = [&](Key label, const Entry& entry) {
-        if (!has_row(label, most, table)) return;
-        u8* const to = table + static_cast<u8>(label) * layout.width;
-        if constexpr (What == SIZES)
-            atomicAdd(to, static_cast<u8>(entry.of[PIXELS]));
-        else
-            write_counts<Counted<What>>(entry, origin, layout, to);
+        write_counts<Counted<Seconds>>(label, entry, origin, layout, most, table, {});
     };
-    Lane<Label, What> held;
+    Lane<Label, Seconds> held;
     for (int row = 0, stage = 0; row < rows; ++row, next += columns) {
         wait_for_copies<STAGES<Label> - 1>();
         held.take(ahead.of[stage][threadIdx.x], row, x, first, block_table, write);
@@ -265,7 +246,7 @@ __global__ void __launch_bounds__(MEASURERS, STAY<What>)
         ahead.copy(stage, next, row + STAGES<Label> < rows ? left : 0);
         stage = stage + 1 < STAGES<Label> ? stage + 1 : 0;
     }
-    const auto end = [&](const Column<Label, What>& column) {
+    const auto end = [&](const Column<Label, Seconds>& column) {
         const Key label = column.count ? column.label : Key(0);
         block_table.add_all(label, column.entry(x, first), write);
     };

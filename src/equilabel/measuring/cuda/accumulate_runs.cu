@@ -27,7 +27,7 @@ struct Planes {
     static constexpr int Halo = Kinds::Outline ? 2 : Kinds::Compares ? 1 : 0;
     // As in measuring/cuda/sources.py.
     static constexpr int Rows = RUN_MEASURERS / WORDS * (Deep || (Halo == 2 && WORDS < 16) ? 4 : 8);
-    Plane<WORDS, Rows, Halo> set;
+    Plane<WORDS, Rows, Halo> own;
     Plane<WORDS, Deep ? Rows : 0, Halo> above;  // of the slab before
     Plane<WORDS, Kinds::Outline ? Rows : 0, 1> border;
 
@@ -35,69 +35,29 @@ struct Planes {
     __device__ void read(const Job& job, const ImageLayout& layout, const Strip& strip)
     {
         const Index rows = layout.sides[4];
-        read_bits(set, job, strip, strip.first_row, rows, true);
+        read_bits(own, job, strip, strip.first_row, rows, true);
         if (Deep)
             read_bits(above, job, strip, strip.first_row - rows, rows, strip.slab % layout.sides[3] > 0);
         __syncthreads();
-        if constexpr (Kinds::Outline) {
-            for (int at = threadIdx.x; at < (strip.rows + 2) * border.Pitch; at += RUN_MEASURERS) {
-                const int row = at / border.Pitch - 1, word = at % border.Pitch - 1;
-                const unsigned own = set.at(row, word);  // beyond the outer words, no bits are used
-                const unsigned before = word >= 0 ? set.at(row, word - 1) : 0;
-                const unsigned after = word < WORDS ? set.at(row, word + 1) : 0;
-                border.word[at] = own & ~(__funnelshift_l(before, own, 1) & __funnelshift_r(own, after, 1) &
-                                          set.at(row - 1, word) & set.at(row + 1, word));
-            }
-            __syncthreads();
-        }
     }
 
-    // All threads of a warp call this together.
-    __device__ NeighborBits<Kinds> look(int row, int word, unsigned own) const
+    __device__ unsigned set(int row, int word) const { return own.at(row, word); }
+
+    // The pixels of a word that have the label of a neighbor, numbered as in `Same`.
+    __device__ unsigned same(int neighbor, int row, int word) const
     {
-        NeighborBits<Kinds> near_bits = {};
-        if constexpr (Kinds::Steps || Kinds::Euler) {
-            Same<Kinds::Rank> same;
-            constexpr int First = Kinds::Rank == 2 ? 0 : 9;
-            if constexpr (Deep)
-#pragma unroll
-                for (int k = 0; k < 3; ++k) {
-                    same.of[3 * k] = own & above.left(row + k - 1, word);
-                    same.of[3 * k + 1] = own & above.at(row + k - 1, word);
-                    same.of[3 * k + 2] = own & above.right(row + k - 1, word);
-                }
-            same.of[First] = own & set.left(row - 1, word);
-            same.of[First + 1] = own & set.at(row - 1, word);
-            same.of[First + 2] = own & set.right(row - 1, word);
-            same.of[First + 3] = own & set.left(row, word);
-            near_bits.compare(own, same);
-        }
-        if constexpr (Kinds::Outline) {
-            const unsigned edge = border.at(row, word) & own;
-            if (__any_sync(ALL, edge))
-                near_bits.sort(edge, {border.at(row - 1, word), border.at(row + 1, word),
-                                  border.left(row, word), border.right(row, word),
-                                  border.left(row - 1, word), border.right(row - 1, word),
-                                  border.left(row + 1, word), border.right(row + 1, word)});
-        }
-        return near_bits;
+        const int line = row + neighbor % 9 / 3 - 1, column = neighbor % 3;
+        const unsigned other = neighbor < NORTHWEST ? above.beside(line, word, column) : own.beside(line, word, column);
+        return own.at(row, word) & other;
     }
 };
 
-// The runs of a strip, for `walk`.
-template <typename Id, class Tile, class Planes>
+// The runs of a strip, for `count_strip`.
+template <typename Id, class Tile>
 struct Runs {
-    // Labels of the first runs of every row, in shared memory.
-    static constexpr int Words = Tile::Words, Near = 4 * Words / sizeof(Id), Rows = Planes::Rows;
-    static constexpr int Abreast = 4;  // rows in which a thread looks up labels at once, to hide latency
-    struct Labels {
-        Id of[Rows][Near + 1];  // one more, so that rows begin in different banks
-    };
-
+    static constexpr int Words = Tile::Words;
     const Job& job;
     const Strip& strip;
-    const Planes& planes;
-    Labels& labels;
     const u2 *near, *far;         // short and long tables of the first row
     Index near_pitch, far_pitch;  // distance to those of the next row
     const unsigned* begins;       // starts of runs in the first row, if there are many values
@@ -108,8 +68,7 @@ struct Runs {
         unsigned start, run;
     };
 
-    __device__ Runs(const Job& job, const Strip& strip, const Planes& planes, Labels& labels)
-        : job(job), strip(strip), planes(planes), labels(labels)
+    __device__ Runs(const Job& job, const Strip& strip) : job(job), strip(strip)
     {
         Id* const nodes = static_cast<Id*>(job.nodes);
         const Index first = strip.first_row;
@@ -124,54 +83,6 @@ struct Runs {
         begins = job.begins + (first * job.plan.segments + strip.segment) * Words;
     }
 
-    __device__ unsigned runs_of(int row) const
-    {
-        return counts[static_cast<Index>(row) * job.plan.segments] >> 16;
-    }
-
-    // The entry of a run in a row of `total` runs.
-    __device__ unsigned entry_of(int row, unsigned total, unsigned run) const
-    {
-        return total > NEAR ? far[row * far_pitch + run] : near[row * near_pitch + run];
-    }
-
-    // The label of a run, from its node.
-    __device__ Id look_up(int row, unsigned entry) const
-    {
-        const int z = static_cast<int>(strip.slab % job.plan.shape[3]);
-        const Place<Index> place = {strip.first_row + row, strip.segment, z, static_cast<int>(strip.y) + row};
-        const Id base = tile_base<Tile>(job.plan, place);
-        return static_cast<const Id*>(job.nodes)[node_of<Tile>(job.plan, base, entry)] & ~LABEL<Id>;
-    }
-
-    // Keep the labels of the first runs of each row. All threads of a block call this; a warp sees its own
-    // results after it has waited.
-    __device__ void look_up_rows(int each) const
-    {
-        const int first = threadIdx.x / Words * each, end = min(first + each, strip.rows);
-        for (int row = first; row < end; row += Abreast) {
-            unsigned total[Abreast], most = 0;
-#pragma unroll
-            for (int k = 0; k < Abreast; ++k) {
-                total[k] = row + k < end ? runs_of(row + k) : 0;
-                most = max(most, total[k]);
-            }
-            most = min(most, static_cast<unsigned>(Near));
-            for (unsigned run = threadIdx.x % Words; run < most; run += Words) {
-                unsigned entry[Abreast];
-#pragma unroll
-                for (int k = 0; k < Abreast; ++k)
-                    entry[k] = run < total[k] ? entry_of(row + k, total[k], run) : 0;
-#pragma unroll
-                for (int k = 0; k < Abreast; ++k)
-                    if (run < total[k]) labels.of[row + k][run] = look_up(row + k, entry[k]);
-            }
-        }
-        __syncwarp();
-    }
-
-    __device__ unsigned set(int row, int word) const { return planes.set.at(row, word); }
-
     // All threads of a warp call this together.
     __device__ Found find(int row, int word, unsigned own) const
     {
@@ -184,12 +95,16 @@ struct Runs {
         return found;
     }
 
+    // The label of a run, from its node.
     __device__ Id label(const Found& found, int row, int, int bit) const
     {
         const unsigned run = run_at(found.run, found.start, bit);
-        if (run < Near) return labels.of[row][run];
-        const unsigned total = Near < NEAR ? runs_of(row) : NEAR + 1;  // at least
-        return look_up(row, entry_of(row, total, run));
+        const unsigned total = counts[static_cast<Index>(row) * job.plan.segments] >> 16;
+        const unsigned entry = total > NEAR ? far[row * far_pitch + run] : near[row * near_pitch + run];
+        const int z = static_cast<int>(strip.slab % job.plan.shape[3]);
+        const Place<Index> place = {strip.first_row + row, strip.segment, z, static_cast<int>(strip.y) + row};
+        const Id base = tile_base<Tile>(job.plan, place);
+        return static_cast<const Id*>(job.nodes)[node_of<Tile>(job.plan, base, entry)] & ~LABEL<Id>;
     }
 };
 
@@ -202,64 +117,7 @@ __launch_bounds__(RUN_MEASURERS,
                u8* table, const __grid_constant__ Grays<Under> grays)
 {
     typedef Kinds<Rank, Steps, Euler, Outline, Seconds, Under> Asked;
-    typedef Planes<Tile::Words, Asked> Words;
-    __shared__ BlockTable<Id, typename At<Asked>::Entry> block_table;
-    __shared__ Origin origin;
-    __shared__ Words planes;
-    typedef Runs<Id, Tile, Words> Entries;
-    __shared__ typename Entries::Labels labels;
+    __shared__ Planes<Tile::Words, Asked> planes;
     const Strip strip = find_strip(layout, job.plan.width);
-    const int each = layout.tall * Tile::Words / RUN_MEASURERS;
-    const Entries runs(job, strip, planes, labels);
-    block_table.clear();
-    if (threadIdx.x == 0) origin.find(strip, layout);
-    runs.look_up_rows(each);
-    planes.read(job, layout, strip);
-    const auto write = [&](Id label, const typename At<Asked>::Entry& entry) {
-        if (!has_row(label, most, table)) return;
-        write_counts<Asked>(entry, origin, layout, table + static_cast<Index>(label) * layout.width);
-        write_numbers<Asked>(entry, grays, static_cast<Index>(label));
-    };
-    walk<Tile::Words>(
-        strip, each, runs, block_table,
-        [&](int row, int word, unsigned own) {
-            return read_numbers(grays, strip, row, word, own, layout.sides[5]);
-        },
-        [&](int row, int word, unsigned own, const Numbers<Under>& numbers) {
-            return Seen<Asked>{planes.look(row, word, own), numbers};
-        },
-        count_stretch<Asked>, write);
-    __syncthreads();
-    block_table.close(write);
-}
-
-// The values under every component.
-template <typename Id, typename Tile, typename Gray>
-__global__ void __launch_bounds__(RUN_MEASURERS, HELD<Values, RUN_MEASURERS>)
-    value_runs(const __grid_constant__ Job job, const __grid_constant__ ImageLayout layout,
-             u8 most, const Gray* __restrict__ values, bool aligned, u8* table)
-{
-    typedef Planes<Tile::Words, Kinds<2, 0, 0, 0, false>> Words;
-    __shared__ BlockTable<Id, Values> block_table;
-    __shared__ Words planes;
-    typedef Runs<Id, Tile, Words> Entries;
-    __shared__ typename Entries::Labels labels;
-    const Strip strip = find_strip(layout, job.plan.width);
-    const int each = layout.tall * Tile::Words / RUN_MEASURERS;
-    const Entries runs(job, strip, planes, labels);
-    block_table.clear();
-    runs.look_up_rows(each);
-    planes.read(job, layout, strip);
-    const auto write = [&](Id label, const Values& entry) {
-        if (label <= most) write_values<Gray>(entry, table + VALUE_COLUMNS * static_cast<Index>(label));
-    };
-    walk<Tile::Words>(
-        strip, each, runs, block_table,
-        [&](int row, int word, unsigned own) {
-            return read_numbers(values, strip, row, word, own, layout.sides[5], aligned);
-        },
-        [](int, int, unsigned, const Numbers<Gray>& numbers) { return numbers; },
-        count_values<Gray>, write);
-    __syncthreads();
-    block_table.close(write);
+    count_strip<Asked, Tile::Words, Id>(job, strip, Runs<Id, Tile>(job, strip), planes, layout, most, table, grays);
 }

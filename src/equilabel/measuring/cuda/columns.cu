@@ -1,5 +1,6 @@
 // Columns of a table from its counts, for all labels at once, without rows of labels that do not occur. Only
 // the number of rows of the table of counts is known before.
+#include "devices/cuda/warp.cuh"
 #include "measuring/cuda/columns.cuh"
 
 constexpr int ROWS = 256;  // of the table, that a block takes
@@ -11,12 +12,13 @@ constexpr u8 PART = 1ull << 62, WHOLE = 2ull << 62, VALUE = PART - 1;
 enum { COUNTED, BEYOND, TORN, GAPS, ENDED };
 constexpr int ARRIVED = 40;  // bits of a number of rows, below those of the number of blocks that counted them
 
-// Return the number of labels that occur in all blocks before this one, by looking back at the states of 32
-// blocks at once. A warp calls this. Each block that it waits for drew a smaller number, so that it runs or has
-// ended; and a block publishes its part before it waits.
-__device__ inline u8 rows_before(const volatile u8* states, Index block)
+// Publish `total`, the labels that occur in this block, and return those of all blocks before it, by looking back at
+// the states of 32 blocks at once. A warp calls this. Each block that it waits for drew a smaller number, so that it
+// runs or has ended; and a block publishes its part before it waits.
+__device__ inline u8 count_before(u8 total, Index block, volatile u8* states)
 {
     const int lane = threadIdx.x % 32;
+    if (lane == 0) states[block] = PART | total;
     u8 sum = 0;
     for (Index last = block - 1; last >= 0; last -= 32) {
         const Index other = last - lane;
@@ -24,22 +26,10 @@ __device__ inline u8 rows_before(const volatile u8* states, Index block)
         while (state < PART) state = states[other];
         const unsigned whole = __ballot_sync(ALL, state >= WHOLE);
         const int nearest = whole ? __ffs(whole) - 1 : 31;  // its state includes all blocks before it
-        u8 part = lane <= nearest ? state & VALUE : 0;
-#pragma unroll
-        for (int step = 16; step; step /= 2) part += __shfl_xor_sync(ALL, part, step);
-        sum += part;
+        sum += sum_of_all(lane <= nearest ? state & VALUE : 0);
         if (whole) break;
     }
-    return sum;
-}
-
-// Publish `total`, the rows of this block, and return those of all blocks before it. A warp calls this.
-__device__ inline u8 count_before(u8 total, Index block, u8* states)
-{
-    const bool first = threadIdx.x % 32 == 0;
-    if (first) __stcg(states + block, PART | total);
-    const u8 sum = rows_before(states, block);
-    if (first) __stcg(states + block, WHOLE | (sum + total));
+    if (lane == 0) states[block] = WHOLE | (sum + total);
     return sum;
 }
 

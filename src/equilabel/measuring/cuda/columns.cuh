@@ -8,30 +8,9 @@ constexpr int WEIGHTS = 128;  // of all columns that are sums
 
 // Formulas, numbered as in measuring/counts.py.
 enum {
-    LABEL,
-    COUNT,
-    FIRST,
-    WEIGHED,
-    INTERCEPTS,
-    BOX_SIZE,
-    EXTENT,
-    CENTROID,
-    LOCAL,
-    DIAMETER,
-    TOUCHES,
-    CIRCULARITY,
-    SPHERICITY,
-    TENSOR,
-    EIGENVALUE,
-    AXIS,
-    ECCENTRICITY,
-    ORIENTATION,
-    AXES_RATIO,
-    VALUE_SUM,
-    VALUE_MEAN,
-    VALUE_LOW,
-    VALUE_HIGH,
-    VALUE_STD
+    LABEL, COUNT, FIRST, WEIGHED, INTERCEPTS, BOX_SIZE, EXTENT, CENTROID, LOCAL, DIAMETER, TOUCHES, CIRCULARITY,
+    SPHERICITY, TENSOR, EIGENVALUE, AXIS, ECCENTRICITY, ORIENTATION, AXES_RATIO, VALUE_SUM, VALUE_MEAN, VALUE_LOW,
+    VALUE_HIGH, VALUE_STD
 };
 
 constexpr double THIN = 1e-6;  // of the longest axis, as in moments.py

@@ -19,19 +19,18 @@ struct Kinds {
     static constexpr bool Compares = STEPS || EULER || OUTLINE;
 };
 
-// Pixels that have the label of each of their earlier neighbors, in raster order.
-template <int Rank>
+// Pixels that have the label of each of their earlier neighbors, in raster order; in 2D the first nine are 0.
 struct Same {
-    unsigned of[Rank == 2 ? 4 : 13];
+    unsigned of[13];
 };
+enum { NORTHWEST = 9, NORTH, NORTHEAST, WEST };
 
 // Return the neighbor of each pair that is counted.
 template <class Kinds>
 __device__ constexpr int neighbor_of(int pair)
 {
-    if (Kinds::Steps == 2) return pair;
-    if (Kinds::Rank == 2) return pair == 0 ? 1 : 3;
-    return pair == 0 ? 4 : pair == 1 ? 10 : 12;
+    if (Kinds::Steps == 2) return 13 - Kinds::Neighbors + pair;
+    return pair + 3 - Kinds::Rank == 0 ? 4 : pair + 3 - Kinds::Rank == 1 ? 10 : 12;
 }
 
 // Pixels whose configurations add to an Euler number, and subtract from it, as in measuring/cpu/neighbor_bits.py:
@@ -40,13 +39,7 @@ struct Euler {
     unsigned more[2][2], less[2][3];
 };
 
-__device__ inline Euler euler_marks(unsigned set, const Same<2>& same)
-{
-    const unsigned nw = same.of[0], n = same.of[1], ne = same.of[2], w = same.of[3];
-    return {{{set & ~(w | nw | n), 0}, {set & ~w, 0}}, {{ne & ~n, 0, 0}, {n & ~(w & nw), 0, 0}}};
-}
-
-__device__ inline Euler euler_marks(unsigned set, const Same<3>& same)
+__device__ inline Euler euler_marks(unsigned set, const Same& same)
 {
     const unsigned unw = same.of[0], un = same.of[1], une = same.of[2], uw = same.of[3], u = same.of[4];
     const unsigned ue = same.of[5], usw = same.of[6], us = same.of[7], use = same.of[8];
@@ -115,8 +108,10 @@ __device__ inline void count_outline(const Outline& marks, const Borders& near, 
 // Values of one or two bytes under the pixels of a stretch; a thread takes those of a word at once.
 // All other types are in intensity.cu.
 
-enum { SUM, LOW, HIGH };
-typedef Entry<3, 1, 1u << LOW | 1u << HIGH> Values;  // LOW: greatest value of the type minus the lowest
+struct Values {
+    unsigned sum, low, high;  // low: greatest value of the type minus the lowest
+    u8 squares;
+};
 constexpr int VALUE_COLUMNS = 4;  // of the table: sum, greatest of ~value and of value, sum of squares
 
 // The values of a word, several packed in a number.
@@ -126,17 +121,25 @@ struct Numbers {
     unsigned of[Count];
 };
 
+// The values of an image, and their table of sums, with a row for each label.
+template <typename Gray>
+struct Grays {
+    const Gray* values;
+    u8* sums;
+    bool aligned;  // whether all rows begin at multiples of 16 bytes
+};
+
 // Read the values of a word; those of pixels that are not in `own` are undefined.
 template <typename Gray>
-__device__ inline Numbers<Gray> read_numbers(const Gray* values, const Strip& strip, int row, int word,
-                                             unsigned own, Index columns, bool aligned)
+__device__ inline Numbers<Gray> read_numbers(const Grays<Gray>& grays, const Strip& strip, int row, int word,
+                                             unsigned own, Index columns)
 {
     typedef Numbers<Gray> Numbers;
     Numbers numbers = {};
     if (own == 0) return numbers;
     const Index x = strip.x + 32 * word;
-    values += (strip.first_row + row) * columns + x;
-    if (aligned && x + 32 <= columns) {
+    const Gray* const values = grays.values + (strip.first_row + row) * columns + x;
+    if (grays.aligned && x + 32 <= columns) {
         const uint4* quads = reinterpret_cast<const uint4*>(values);
 #pragma unroll
         for (int k = 0; k < Numbers::Count; k += 4) {
@@ -158,21 +161,6 @@ __device__ inline Numbers<Gray> read_numbers(const Gray* values, const Strip& st
         }
     }
     return numbers;
-}
-
-// The values of an image, and their table of sums, with a row for each label.
-template <typename Gray>
-struct Grays {
-    const Gray* values;
-    u8* sums;
-    bool aligned;  // whether all rows begin at multiples of 16 bytes
-};
-
-template <typename Gray>
-__device__ inline Numbers<Gray> read_numbers(const Grays<Gray>& grays, const Strip& strip, int row, int word,
-                                             unsigned own, Index columns)
-{
-    return read_numbers(grays.values, strip, row, word, own, columns, grays.aligned);
 }
 
 // No values: nothing is read.
@@ -198,15 +186,15 @@ __device__ inline unsigned bytes_of(unsigned bits)
     return all;
 }
 
-__device__ inline Values count_bytes(unsigned mask, const unsigned (&numbers)[8])
+__device__ inline Values count_values(unsigned mask, const Numbers<u1>& numbers)
 {
-    Values entry = {};
+    Values found = {};
     unsigned squares = 0, low[2] = {}, high[2] = {};  // of the higher byte of each pair, and of the lower
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
         const unsigned all = bytes_of(mask >> 4 * k & 15);
-        const unsigned four = numbers[k] & all, rest = four ^ all;
-        entry.of[SUM] = __dp4a(four, 0x01010101u, entry.of[SUM]);
+        const unsigned four = numbers.of[k] & all, rest = four ^ all;
+        found.sum = __dp4a(four, 0x01010101u, found.sum);
         squares = __dp4a(four, four, squares);
         // The lower byte of each pair only matters if the higher ones are equal.
         keep_greater(high[0], four);
@@ -214,50 +202,31 @@ __device__ inline Values count_bytes(unsigned mask, const unsigned (&numbers)[8]
         keep_greater(low[0], rest);
         keep_greater(low[1], rest * 256);
     }
-    entry.wide[0] = squares;
+    found.squares = squares;
     keep_greater(low[0], low[1]);
     keep_greater(high[0], high[1]);
-    entry.of[LOW] = max(low[0] >> 8 & 255, low[0] >> 24);
-    entry.of[HIGH] = max(high[0] >> 8 & 255, high[0] >> 24);
-    return entry;
+    found.low = max(low[0] >> 8 & 255, low[0] >> 24);
+    found.high = max(high[0] >> 8 & 255, high[0] >> 24);
+    return found;
 }
 
-__device__ inline Values count_shorts(unsigned mask, const unsigned (&numbers)[16])
+__device__ inline Values count_values(unsigned mask, const Numbers<u2>& numbers)
 {
-    Values entry = {};
+    Values found = {};
     unsigned low = 0, high = 0;
 #pragma unroll
     for (int k = 0; k < 16; ++k) {
         const unsigned all = (mask >> 2 * k & 3) * 0x8001u & 0x00010001u;
-        const unsigned two = numbers[k] & all * 0xffff;
+        const unsigned two = numbers.of[k] & all * 0xffff;
         const unsigned first = two & 0xffff, second = two >> 16;
-        entry.of[SUM] += first + second;
-        entry.wide[0] += static_cast<u8>(first) * first + static_cast<u8>(second) * second;
+        found.sum += first + second;
+        found.squares += static_cast<u8>(first) * first + static_cast<u8>(second) * second;
         keep_greater(high, two);
         keep_greater(low, two ^ all * 0xffff);
     }
-    entry.of[LOW] = max(low & 0xffff, low >> 16);
-    entry.of[HIGH] = max(high & 0xffff, high >> 16);
-    return entry;
-}
-
-template <typename Gray>
-__device__ inline Values count_values(const Stretch& stretch, const Numbers<Gray>& numbers)
-{
-    if constexpr (sizeof(Gray) == 1)
-        return count_bytes(stretch.mask, numbers.of);
-    else
-        return count_shorts(stretch.mask, numbers.of);
-}
-
-template <typename Gray>
-__device__ inline void write_values(const Values& entry, u8* to)
-{
-    constexpr unsigned Most = static_cast<Gray>(~0u);
-    atomicAdd(to, static_cast<u8>(entry.of[SUM]));
-    atomicMax(to + 1, ~static_cast<u8>(Most - entry.of[LOW]));
-    atomicMax(to + 2, static_cast<u8>(entry.of[HIGH]));
-    atomicAdd(to + 3, entry.wide[0]);
+    found.low = max(low & 0xffff, low >> 16);
+    found.high = max(high & 0xffff, high >> 16);
+    return found;
 }
 
 // ------------------------------------------------------------------------------------------
@@ -269,26 +238,17 @@ enum { PIXELS, X, Y, LOW_X, LOW_Y, HIGH_X, HIGH_Y, PAIRS };
 template <class Kinds>
 struct At {
     static constexpr int Full = PAIRS + Kinds::Pairs, Face = Full + (Kinds::Euler & 1);
-    static constexpr int Outline = Face + (Kinds::Euler >> 1), Value = Outline + Kinds::Outline;
+    static constexpr int Outline = Face + (Kinds::Euler >> 1), Sum = Outline + Kinds::Outline;
     static constexpr bool Gray = sizeof(Numbers<typename Kinds::Gray>) > 1;
-    static constexpr int All = Value + (Gray ? 3 : 0), Squares = Kinds::Seconds ? 3 : 0;
+    static constexpr int Low = Sum + 1, High = Sum + 2, All = Sum + (Gray ? 3 : 0);
+    static constexpr int Squares = Kinds::Seconds ? 3 : 0;
     static constexpr unsigned Extremes = 1u << LOW_X | 1u << LOW_Y | 1u << HIGH_X | 1u << HIGH_Y |
-                                         (Gray ? 1u << (Value + LOW) | 1u << (Value + HIGH) : 0);
+                                         (Gray ? 1u << Low | 1u << High : 0);
     typedef ::Entry<All, Squares + Gray, Extremes> Entry;
 };
 
 template <int RANK, int STEPS, int EULER, int OUTLINE, bool SECONDS, typename Gray>
 using EntryOf = typename At<Kinds<RANK, STEPS, EULER, OUTLINE, SECONDS, Gray>>::Entry;
-
-// Return whether a table whose last row is that of `most` has one for a label. If not, the label is kept in the
-// first column of row 0, which has no label, if it is the greatest so far.
-template <typename Label>
-__device__ inline bool has_row(Label label, u8 most, u8* table)
-{
-    if (label <= most) return true;
-    if (*static_cast<volatile u8*>(table) < label) atomicMax(table, static_cast<u8>(label));
-    return false;
-}
 
 // The first pixel of a strip, and its coordinates along the axes before rows.
 struct Origin {
@@ -309,12 +269,20 @@ struct Origin {
     }
 };
 
-// Add an entry, in coordinates relative to an origin, to the row of a label in the table.
-template <class Kinds>
-__device__ inline void write_counts(const typename At<Kinds>::Entry& entry, const Origin& origin,
-                                    const ImageLayout& layout, u8* to)
+// Add an entry, in coordinates relative to an origin, to the row of a label in the tables of counts and of values.
+// If their last row is that of a smaller label, `most`, the label is kept in the first column of row 0, which has
+// no label, if it is the greatest so far.
+template <class Kinds, typename Label>
+__device__ inline void write_counts(Label label, const typename At<Kinds>::Entry& entry, const Origin& origin,
+                                    const ImageLayout& layout, u8 most, u8* table,
+                                    const Grays<typename Kinds::Gray>& grays)
 {
     typedef At<Kinds> At;
+    if (label > most) {
+        if (*static_cast<volatile u8*>(table) < label) atomicMax(table, static_cast<u8>(label));
+        return;
+    }
+    u8* const to = table + static_cast<u8>(label) * layout.width;
     const int skip = origin.skip;
     const u8 n = entry.of[PIXELS], x = origin.x, y = origin.y;
     const u8 all_x = n * x + entry.of[X], all_y = n * y + entry.of[Y];
@@ -364,20 +332,13 @@ __device__ inline void write_counts(const typename At<Kinds>::Entry& entry, cons
     for (int k = 0; k < Kinds::Outline; ++k)
         if (entry.of[At::Outline + k])
             atomicAdd(to + layout.outline + k, static_cast<u8>(entry.of[At::Outline + k]));
-}
-
-// Add the values of an entry to the row of a label in the table of values.
-template <class Kinds>
-__device__ inline void write_numbers(const typename At<Kinds>::Entry& entry,
-                                     const Grays<typename Kinds::Gray>& grays, Index label)
-{
-    typedef At<Kinds> At;
     if constexpr (At::Gray) {
-        Values values;
-#pragma unroll
-        for (int k = 0; k < Values::N; ++k) values.of[k] = entry.of[At::Value + k];
-        values.wide[0] = entry.wide[At::Squares];
-        write_values<typename Kinds::Gray>(values, grays.sums + VALUE_COLUMNS * label);
+        constexpr unsigned Most = static_cast<typename Kinds::Gray>(~0u);
+        u8* const sums = grays.sums + VALUE_COLUMNS * static_cast<u8>(label);
+        atomicAdd(sums, static_cast<u8>(entry.of[At::Sum]));
+        atomicMax(sums + 1, ~static_cast<u8>(Most - entry.of[At::Low]));
+        atomicMax(sums + 2, static_cast<u8>(entry.of[At::High]));
+        atomicAdd(sums + 3, entry.wide[At::Squares]);
     }
 }
 
@@ -389,19 +350,51 @@ struct NeighborBits {
     Outline outline;
     Borders near;
 
-    __device__ void compare(unsigned set, const Same<Kinds::Rank>& same)
+    // All threads of a warp call this together.
+    template <class Planes>
+    __device__ void look(const Planes& planes, int row, int word, unsigned own)
     {
+        if constexpr (Kinds::Steps || Kinds::Euler) {
+            Same same = {};
 #pragma unroll
-        for (int k = 0; k < Kinds::Pairs; ++k) pairs[k] = same.of[neighbor_of<Kinds>(k)];
-        if (Kinds::Euler) euler = euler_marks(set, same);
-    }
-
-    __device__ void sort(unsigned border, const Borders& borders)
-    {
-        near = borders;
-        outline = outline_marks(border, borders);
+            for (int k = 13 - Kinds::Neighbors; k < 13; ++k) same.of[k] = planes.same(k, row, word);
+#pragma unroll
+            for (int k = 0; k < Kinds::Pairs; ++k) pairs[k] = same.of[neighbor_of<Kinds>(k)];
+            if (Kinds::Euler) euler = euler_marks(own, same);
+        }
+        if constexpr (Kinds::Outline) {
+            const auto& border = planes.border;
+            const unsigned edge = border.at(row, word) & own;
+            if (!__any_sync(ALL, edge)) return;
+            const auto both = [&](int neighbor, int line, int place) {
+                return border.at(line, place) & planes.same(neighbor, line, place);
+            };
+            near = {border.at(row - 1, word) & planes.same(NORTH, row, word), both(NORTH, row + 1, word),
+                    border.beside(row, word, 0) & planes.same(WEST, row, word),
+                    __funnelshift_r(both(WEST, row, word), both(WEST, row, word + 1), 1),
+                    border.beside(row - 1, word, 0) & planes.same(NORTHWEST, row, word),
+                    border.beside(row - 1, word, 2) & planes.same(NORTHEAST, row, word),
+                    __funnelshift_l(both(NORTHEAST, row + 1, word - 1), both(NORTHEAST, row + 1, word), 1),
+                    __funnelshift_r(both(NORTHWEST, row + 1, word), both(NORTHWEST, row + 1, word + 1), 1)};
+            outline = outline_marks(edge, near);
+        }
     }
 };
+
+// Find the border pixels of a strip and around it. All threads of a block call this, and wait for each other.
+template <class Planes>
+__device__ inline void find_border(Planes& planes, const Strip& strip)
+{
+    auto& border = planes.border;
+    for (int at = threadIdx.x; at < (strip.rows + 2) * border.Pitch; at += blockDim.x) {
+        const int row = at / border.Pitch - 1, word = at % border.Pitch - 1;
+        const unsigned west = planes.same(WEST, row, word);  // beyond the outer words, no bits are used
+        const unsigned after = word + 2 < border.Pitch ? planes.same(WEST, row, word + 1) : 0;
+        border.word[at] = planes.set(row, word) & ~(west & __funnelshift_r(west, after, 1) &
+                                                    planes.same(NORTH, row, word) & planes.same(NORTH, row + 1, word));
+    }
+    __syncthreads();
+}
 
 // What is known of a word's pixels: their neighbors, and the values under them.
 template <class Kinds>
@@ -443,10 +436,70 @@ __device__ inline typename At<Kinds>::Entry count_stretch(const Stretch& stretch
         }
     if (Kinds::Outline) count_outline<Kinds>(near_bits.outline, near_bits.near, mask, entry.of + At::Outline);
     if constexpr (At::Gray) {
-        const Values values = count_values<typename Kinds::Gray>(stretch, seen);
-#pragma unroll
-        for (int k = 0; k < Values::N; ++k) entry.of[At::Value + k] = values.of[k];
-        entry.wide[At::Squares] = values.wide[0];
+        const Values values = count_values(mask, seen);
+        entry.of[At::Sum] = values.sum;
+        entry.of[At::Low] = values.low;
+        entry.of[At::High] = values.high;
+        entry.wide[At::Squares] = values.squares;
     }
     return entry;
+}
+
+// Count a strip, and add its counts to the tables; all threads of a block call this. `planes`, in shared memory, gets
+// from `source` the words of its rows, and what is known of neighbors; `pixels` returns where labels begin in a word,
+// and the labels. A thread goes down some rows of a word. Values are read one row early.
+template <class Kinds, int Words, typename Label, class Source, class Pixels, class Planes>
+__device__ inline void count_strip(const Source& source, const Strip& strip, const Pixels& pixels, Planes& planes,
+                                   const ImageLayout& layout, u8 most, u8* table,
+                                   const Grays<typename Kinds::Gray>& grays)
+{
+    typedef typename At<Kinds>::Entry Entry;
+    __shared__ BlockTable<Label, Entry> block_table;
+    __shared__ Origin origin;
+    block_table.clear();
+    if (threadIdx.x == 0) origin.find(strip, layout);
+    planes.read(source, layout, strip);
+    if constexpr (Kinds::Outline) find_border(planes, strip);
+    const auto write = [&](Label label, const Entry& entry) {
+        write_counts<Kinds>(label, entry, origin, layout, most, table, grays);
+    };
+    const int each = layout.tall * Words / blockDim.x;
+    const int word = threadIdx.x % Words, first = threadIdx.x / Words * each;
+    const int end = min(first + each, strip.rows);
+    Held<Label, Entry> held;
+    const auto word_of = [&](int row) { return row < end ? planes.set(row, word) : 0; };
+    const auto numbers_of = [&](int row, unsigned own) {
+        return read_numbers(grays, strip, row, word, own, layout.sides[5]);
+    };
+    unsigned following = word_of(first);
+    auto ahead = numbers_of(first, following);
+    for (int row = first; row < first + each; ++row) {
+        const unsigned set = following;
+        const auto numbers = ahead;
+        following = word_of(row + 1);
+        ahead = numbers_of(row + 1, following);
+        if (!__any_sync(ALL, set)) continue;
+        Seen<Kinds> seen = {{}, numbers};
+        seen.look(planes, row, word, set);
+        const auto found = pixels.find(row, word, set);
+        Label label = set ? pixels.label(found, row, word, __ffs(set) - 1) : Label(0);
+        for (unsigned rest = set; rest;) {
+            Stretch stretch;
+            stretch.row = row;
+            stretch.word = word;
+            stretch.bit = __ffs(rest) - 1;
+            const unsigned after = ~(rest >> stretch.bit) | (found.start >> stretch.bit & ~1u);
+            stretch.length = after ? __ffs(after) - 1 : 32;
+            stretch.mask = ALL >> (32 - stretch.length) << stretch.bit;
+            rest &= ~stretch.mask;
+            // Read before it is needed, to hide the latency of memory.
+            const Label next = rest ? pixels.label(found, row, word, __ffs(rest) - 1) : Label(0);
+            held.take(label, count_stretch<Kinds>(stretch, seen), block_table, write);
+            label = next;
+        }
+        __syncwarp();
+    }
+    block_table.add_all(held.label, held.entry, write);
+    __syncthreads();
+    block_table.close(write);
 }

@@ -2,13 +2,13 @@
 
 from functools import lru_cache
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import cupy
 import numpy as np
 
 from equilabel.array_types import Array
-from equilabel.devices.cuda.kernels import Kernel, kernel, launch, start
+from equilabel.devices.cuda.kernels import Kernel, kernel, start
 from equilabel.devices.cuda.transfers import download
 from equilabel.measuring.counts import Layout
 from equilabel.runs.cuda.passes import RunTable
@@ -16,22 +16,14 @@ from equilabel.runs.cuda.passes import RunTable
 # ---- The ImageLayout argument of the measuring kernels, see image_layout.cuh, and strips of images
 
 AXES = 6
-WARPS = 1 << 14  # enough to keep a GPU busy
 BLOCKS = 264  # enough to keep a GPU busy
-TALLEST = 256  # rows of a warp, at most
 MEASURERS = 256  # threads of a block that measures labels, as in walk.cuh
 RUN_MEASURERS = 128  # threads of a block that measures runs, as in walk.cuh
 STRIP = 32  # rows of labels for each block, or lane
 Described: TypeAlias = tuple[np.ndarray, int]  # the argument, and the number of strips
-IMAGE_LAYOUT = np.dtype(
-    [
-        ("sides", "i8", AXES),
-        *((name, "i4") for name in ("axes", "rank", "tall", "segments", "strips", "width")),
-        *((name, "i4") for name in ("sums", "lows", "highs", "seconds", "pairs")),
-        *((name, "i4") for name in ("euler_face", "euler_full", "outline")),
-    ],
-    align=True,
-)
+GROUPS = ("sums", "lows", "highs", "seconds", "pairs", "euler_face", "euler_full", "outline")
+FIELDS = ("axes", "rank", "tall", "segments", "strips", "width", *GROUPS)
+IMAGE_LAYOUT = np.dtype([("sides", "i8", AXES), *((name, "i4") for name in FIELDS)], align=True)
 
 
 @lru_cache(64)
@@ -42,24 +34,10 @@ def describe(sides: tuple[int, ...], layout: Layout, tall: int, wide: int) -> De
     image["axes"], image["rank"], image["width"] = layout.axes, layout.rank, layout.width
     image["tall"] = tall
     image["segments"], image["strips"] = -(-padded[5] // wide), -(-padded[4] // tall)
-    for group in ("sums", "lows", "highs", "seconds", "pairs", "euler_face", "euler_full"):
+    for group in GROUPS:
         image[group] = layout[group].start if layout.widths[group] else -1
-    image["outline"] = layout["outline"].start if layout.widths["outline"] else -1
     blocks = prod(padded[:4]) * int(image["segments"]) * int(image["strips"])
     return image.view(f"V{IMAGE_LAYOUT.itemsize}"), blocks  # without names, which are slow to pass
-
-
-def columns_of_warps(sides: tuple[int, ...], wide: int) -> tuple[int, int]:
-    """Return how many rows of `wide` columns a warp takes, and the number of warps."""
-    rows = sides[-2] if len(sides) > 1 else 1
-    beside = -(-sides[-1] // wide) * prod(sides[:-2])
-    tall = min(TALLEST, max(8, -(-rows * beside // WARPS)))
-    return tall, beside * -(-rows // tall)
-
-
-def words_of(sides: tuple[int, ...]) -> int:
-    """Return how many words of a row of labels a block takes."""
-    return 32 if sides[-1] > 256 else 8
 
 
 @lru_cache(64)
@@ -73,10 +51,16 @@ def kinds_of(layout: Layout) -> tuple[str, bool]:
     return f"{3 if deep else 2}, {steps}, {euler}, {outline}, {seconds}", deep
 
 
-def count_strips(sides: tuple[int, ...], wide: int, tall: int) -> int:
-    """Return how many strips of a size an image has."""
-    rows = sides[-2] if len(sides) > 1 else 1
-    return prod(sides[:-2]) * -(-rows // tall) * -(-sides[-1] // wide)
+@lru_cache(64)
+def describe_runs(sides: tuple[int, ...], layout: Layout, words: int) -> Described:
+    """Return strips of runs in tiles of so many words: lower ones in a small image."""
+    few = kinds_of(layout)[1] or (layout.outline != "none" and words < 16)
+    tall = RUN_MEASURERS // words * (4 if few else 8)
+    found = describe(sides, layout, tall, 32 * words)
+    while tall > RUN_MEASURERS // words and found[1] < BLOCKS:
+        tall //= 2
+        found = describe(sides, layout, tall, 32 * words)
+    return found
 
 
 # ---- Which kernel counts an image of labels, and in which strips
@@ -93,43 +77,27 @@ def find_counting(
     layout: Layout,
     address: int,
     under: tuple[str, np.ndarray],
-    *,
-    sizes: bool = False,
 ) -> Counting:
     """Return the kernel that counts labels, the strips of its image, and its last argument.
 
     `labels` is their type as a template argument, `address` theirs modulo 16 at least, and `under`
-    the result of `tell_grays`. `sizes` says that only numbers of pixels are needed.
+    the result of `tell_grays`.
     """
     name, grays = under
-    if name == "Nothing" and take_quads(sides, layout):
-        # Four labels of a row can be read at once if all rows are aligned.
-        fours = sides[-1] % QUAD == 0 and address % min(16, QUAD * int(labels[1:])) == 0
-        what = 0 if sizes else 2 if layout.seconds else 1
-        types = f"{labels}, {what}, {str(fours).lower()}"
-        beside = warps_beside(sides[-1])
+    tall, columns = sides[-2] if len(sides) > 1 else 1, sides[-1]
+    if name == "Nothing" and layout.compared == "none" and columns >= WIDE and tall >= STRIP // 4:
+        # A lane takes four pixels of a row; they are read at once if all rows are aligned.
+        fours = columns % QUAD == 0 and address % min(16, QUAD * int(labels[1:])) == 0
+        types = f"{labels}, {str(layout.seconds).lower()}, {str(fours).lower()}"
+        beside = min(BESIDE, 1 << (-(-columns // WIDE) - 1).bit_length())
         image = describe(sides, layout, STRIP * (MEASURERS // 32 // beside), WIDE * beside)
         return kernel("measuring/cuda/accumulate_quads", f"count_quads<{types}>"), image, beside
     kinds, deep = kinds_of(layout)
-    words = 8 if deep else words_of(sides)
+    words = 8 if deep or columns <= 256 else 32
     function = kernel(
         "measuring/cuda/accumulate", f"count_labels<{labels}, {words}, {kinds}, {name}>"
     )
     return function, describe(sides, layout, STRIP, 32 * words), grays
-
-
-def take_quads(sides: tuple[int, ...], layout: Layout) -> bool:
-    """Return whether lanes take quads of pixels: no neighbors are compared, and rows are many."""
-    tall = sides[-2] if len(sides) > 1 else 1
-    return layout.compared == "none" and sides[-1] >= WIDE and tall >= STRIP // 4
-
-
-def warps_beside(columns: int) -> int:
-    """Return how many warps of a block lie side by side: 1, 2 or 4, with the others below them."""
-    beside = 1
-    while beside < BESIDE and WIDE * beside < columns:
-        beside *= 2
-    return beside
 
 
 # ---- What is measured: an image of labels, or a table of labeled runs
@@ -145,101 +113,57 @@ def is_gray(values: Array) -> bool:
 
 
 class LabelSource:
-    """The rows of a C-contiguous image of labels of 1 to 6 axes; the greatest label is waited for.
+    """A C-contiguous image of labels of 1 to 6 axes, on the current device.
 
-    `flat` are labels without a sign that index the `slots` rows of a table, 0 if a label is
-    negative; `kind` is their type as a template argument. `ids` are the labels that they stand
-    for, or None if they are the labels.
+    `flat` are labels that index a table, `kind` their type without a sign, as a template argument.
+    `ids` are the labels that they stand for, or None if they are the labels.
     """
 
     def __init__(self, labels: Array) -> None:
-        self.sides = labels.shape
-        self.flat, self.slots, self.ids = _place(labels.reshape(-1))
-        self.kind = type_name(self.flat)
+        self.sides, self.flat, self.kind = labels.shape, labels, f"u{labels.itemsize}"
+        self.ids: np.ndarray | None = None
 
-    @classmethod
-    def guessed(cls, labels: Array, slots: int) -> "LabelSource":
-        """Return a source with so many slots, without waiting; the table tells if they suffice."""
-        found = cls.__new__(cls)
-        found.sides, found.slots, found.ids = labels.shape, slots, None
-        found.flat, found.kind = labels, f"u{labels.itemsize}"  # only its address is used
-        return found
+    def find_slots(self) -> int:
+        """Return the rows of a table, 0 if a label is negative; wait for the greatest label."""
+        self.flat, slots, self.ids = _place(self.flat.reshape(-1))
+        self.kind = type_name(self.flat)
+        return slots
 
     def count(
-        self, layout: Layout, table: Array = None, values: Array = None, sums: int = 0
-    ) -> Array:
-        """Return a table of counts on the device.
+        self, layout: Layout, most: int, table: Any, values: Array = None, sums: int = 0
+    ) -> None:
+        """Add counts to a table of zeros, or its address, whose last row is that of label `most`.
 
-        `table` is one of zeros, or the address of one. `values`, as for `add_gray`, are added to a
-        table at the address `sums`.
+        `values`, unsigned and of one or two bytes, are added to a table of 4 columns at the address
+        `sums`.
         """
-        if table is None:
-            table = cupy.zeros((self.slots, layout.width), np.uint64)
-        if self.flat.size and self.slots:
-            under = tell_grays(values, self.sides, sums)
-            address = self.flat.data.ptr
-            found = find_counting(self.kind, self.sides, layout, address, under)
-            _measure(*found[:2], self.flat, self.slots - 1, table, found[2])
-            if layout.first:
-                self._keep_first(layout, table)
-        return table
-
-    def _keep_first(self, layout: Layout, table: Array) -> None:
-        """Keep the smallest flat index of each label."""
-        launch(
-            kernel("measuring/cuda/accumulate", f"count_first<{self.kind}>"),
-            self.flat.size,
-            self.flat,
-            self.sides[-1],
-            self.flat.size,
-            np.uint64(self.slots - 1),
-            layout.width,
-            layout["first"].start,
-            table,
-        )
-
-    def add_gray(self, layout: Layout, values: Array, table: Array) -> None:
-        """Add one value of a small type for each pixel to a table of 4 columns, or its address."""
         if self.flat.size:
-            types = f"{self.kind}, {words_of(self.sides)}, {type_name(values)}"
-            _measure(
-                kernel("measuring/cuda/accumulate", f"value_labels<{types}>"),
-                describe(self.sides, layout, STRIP, 32 * words_of(self.sides)),
-                self.flat,
-                self.slots - 1,
-                values,
-                _aligned(values, self.sides),
-                table,
-            )
+            address, under = self.flat.data.ptr, tell_grays(values, self.sides, sums)
+            found = find_counting(self.kind, self.sides, layout, address, under)
+            function, (image, blocks), last = found
+            start(function, blocks, MEASURERS, self.flat, image, most, table, last)
+            if layout.first:  # the smallest flat index of each label
+                begins = cupy.flatnonzero(cupy.diff(self.flat, prepend=self.flat[:1] ^ 1))
+                firsts = (self.flat.size - begins).astype(np.uint64)
+                cupy.maximum.at(table[:, layout["first"].start], self.flat[begins], firsts)
 
 
 class RunSource:
     """The rows of a run table after `number` and before `paint`.
 
-    `labels` is their number, or the number of rows of the table, which tells if a label has none;
-    without it, their number is waited for. `full` tells whether pixels that share a corner have one
-    label. There is no image of labels: `flat` is None.
+    `full` tells whether pixels that share a corner have one label. There is no image of labels:
+    `flat` is None.
     """
 
-    def __init__(
-        self,
-        table: RunTable,
-        sides: tuple[int, ...],
-        labels: int | None = None,
-        *,
-        full: bool = True,
-    ) -> None:
-        self.sides, self.table, self.full = sides, table, full
-        self.flat: Array = None
-        self.ids: np.ndarray | None = None
-        self._known = labels
+    flat: Array = None
+    ids: np.ndarray | None = None
 
-    @property
-    def slots(self) -> int:
-        """Rows of a table; waits for the number of labels."""
-        if self._known is None:
-            self._known = int(self.table.count)
-        return 1 + self._known
+    def __init__(self, table: RunTable, sides: tuple[int, ...], *, full: bool = True) -> None:
+        self.sides, self.table, self.full = sides, table, full
+
+    def find_slots(self) -> int:
+        """Return the rows of a table; wait for the number of labels."""
+        return 1 + int(self.table.count)
 
     def suffices(self, layout: Layout, values: Array, *, moments: bool) -> bool:
         """Return whether runs tell all that is counted, so that no image of labels is needed.
@@ -253,46 +177,14 @@ class RunSource:
         return values is None or (values.ndim == len(self.sides) and is_gray(values))
 
     def count(
-        self, layout: Layout, table: Array = None, values: Array = None, sums: int = 0
-    ) -> Array:
-        """Return a table of counts on the device; arguments as for `LabelSource.count`."""
-        if table is None:
-            table = cupy.zeros((self.slots, layout.width), np.uint64)
-        kinds, deep = kinds_of(layout)
-        words = self.table.tiling.tile[0]
-        few = deep or (layout.outline != "none" and words < 16)
+        self, layout: Layout, most: int, table: Any, values: Array = None, sums: int = 0
+    ) -> None:
+        """Add counts to a table of zeros, as `LabelSource.count` does."""
         name, grays = tell_grays(values, self.sides, sums)
-        function = kernel(
-            "measuring/cuda/accumulate_runs", f"tally_runs<{self._types}, {kinds}, {name}>"
-        )
-        self._measure(function, self._describe(layout, 4 if few else 8), table, grays)
-        return table
-
-    def add_gray(self, layout: Layout, values: Array, table: Array) -> None:
-        """Add one value of a small type for each pixel to a table of 4 columns, or its address."""
-        function = kernel(
-            "measuring/cuda/accumulate_runs", f"value_runs<{self._types}, {type_name(values)}>"
-        )
-        aligned = _aligned(values, self.sides)
-        self._measure(function, self._describe(layout, 8), values, aligned, table)
-
-    @property
-    def _types(self) -> str:
-        return f"{self.table.node}, {self.table.tile}"
-
-    def _measure(self, function: Kernel, image: Described, *arguments: object) -> None:
-        """Start a kernel that reads run tables, and labels from their nodes."""
-        told, blocks = image
-        most = self.slots - 1
-        start(function, blocks, RUN_MEASURERS, self.table.job, told, most, *arguments)
-
-    def _describe(self, layout: Layout, most: int) -> Described:
-        """Return strips in which a thread takes up to so many rows, fewer in a small image."""
-        words = self.table.tiling.tile[0]
-        abreast = RUN_MEASURERS // words
-        while most > 1 and count_strips(self.sides, 32 * words, abreast * most) < BLOCKS:
-            most //= 2
-        return describe(self.sides, layout, abreast * most, 32 * words)
+        types = f"{self.table.node}, {self.table.tile}, {kinds_of(layout)[0]}, {name}"
+        function = kernel("measuring/cuda/accumulate_runs", f"tally_runs<{types}>")
+        image, blocks = describe_runs(self.sides, layout, self.table.tiling.tile[0])
+        start(function, blocks, RUN_MEASURERS, self.table.job, image, most, table, grays)
 
 
 def _place(flat: Array) -> tuple[Array, int, np.ndarray | None]:
@@ -312,23 +204,13 @@ def _place(flat: Array) -> tuple[Array, int, np.ndarray | None]:
     return inverse.astype(np.uint32).reshape(-1), ids.size, download(ids).astype(np.int64)
 
 
-def _measure(function: Kernel, image: Described, source: Array, *arguments: object) -> None:
-    """Start a kernel that reads labels, with a block for each strip."""
-    told, blocks = image
-    start(function, blocks, MEASURERS, source, told, *arguments)
-
-
 def tell_grays(values: Array, sides: tuple[int, ...], sums: int) -> tuple[str, np.ndarray]:
     """Return the type of values that are added beside counts, and where they are, as arguments."""
     if values is None:
         return "Nothing", NOTHING
-    told = np.array((values.data.ptr, sums, _aligned(values, sides)), GRAYS)
+    aligned = values.data.ptr % 16 == 0 and sides[-1] * values.itemsize % 16 == 0  # all rows
+    told = np.array((values.data.ptr, sums, aligned), GRAYS)
     return f"u{values.itemsize}", told.view(f"V{GRAYS.itemsize}")
-
-
-def _aligned(values: Array, sides: tuple[int, ...]) -> bool:
-    """Return whether the values of all rows begin at multiples of 16 bytes."""
-    return bool(values.data.ptr % 16 == 0 and sides[-1] * values.itemsize % 16 == 0)
 
 
 def type_name(array: Array) -> str:

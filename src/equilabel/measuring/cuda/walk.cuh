@@ -163,34 +163,22 @@ struct BlockTable {
     static constexpr unsigned CROWD = 8;  // lanes from which it pays to add up first
 };
 
-// The counts of one label in a lane. Another label replaces it if it was not met in this row or the one before,
-// or when the other comes for the second time: a large object stays while small ones come and go.
+// The counts of one label in a lane.
 template <typename Label, class Entry>
 struct Held {
-    Label label = 0, other = 0;
-    int met = 0;  // row in which the label was last met
+    Label label = 0;
     Entry entry = {};
 
     template <class Write>
-    __device__ void take(Label fresh, int row, Entry one, BlockTable<Label, Entry>& block_table, const Write& write)
+    __device__ void take(Label fresh, const Entry& one, BlockTable<Label, Entry>& block_table, const Write& write)
     {
-        if (label == 0) label = fresh;
         if (fresh == label) {
-            met = row;
             entry.merge(one);
             return;
         }
-        if (fresh == other || row - met > 1) {
-            const Entry gone = entry;
-            entry = one;
-            one = gone;
-            other = label;
-            label = fresh;
-            met = row;
-        } else {
-            other = fresh;
-        }
-        block_table.add(other, one, write);
+        if (label) block_table.add(label, entry, write);
+        label = fresh;
+        entry = one;
     }
 };
 
@@ -238,15 +226,12 @@ struct Plane {
 
     __device__ unsigned at(int row, int place) const { return word[(row + Halo) * Pitch + place + Beside]; }
 
-    // The pixels to the left, or right, of those of a word.
-    __device__ unsigned left(int row, int place) const
+    // The pixels to the left of those of a word, at column 0, these themselves, or, at 2, those to the right.
+    __device__ unsigned beside(int row, int place, int column) const
     {
-        return __funnelshift_l(at(row, place - 1), at(row, place), 1);
-    }
-
-    __device__ unsigned right(int row, int place) const
-    {
-        return __funnelshift_r(at(row, place), at(row, place + 1), 1);
+        if (column == 1) return at(row, place);
+        return column ? __funnelshift_r(at(row, place), at(row, place + 1), 1)
+                      : __funnelshift_l(at(row, place - 1), at(row, place), 1);
     }
 };
 
@@ -255,45 +240,3 @@ struct Stretch {
     int row, word;  // in the strip
     unsigned bit, length, mask;
 };
-
-// Go through a strip. `pixels` returns the words of a row, where labels begin in them, and the labels; `ask` gets a
-// word one row early, and `look` in its turn, with the result of `ask`; `count` gets a stretch and the result of
-// `look`, and returns an entry for the block table; `write` takes entries for which that has no room.
-template <int Words, class Pixels, class Label, class Entry, class Ask, class Look, class Count, class Write>
-__device__ inline void walk(const Strip& strip, int each, const Pixels& pixels,
-                            BlockTable<Label, Entry>& block_table, const Ask& ask, const Look& look,
-                            const Count& count, const Write& write)
-{
-    const int word = threadIdx.x % Words, first = threadIdx.x / Words * each;
-    const int end = min(first + each, strip.rows);
-    Held<Label, Entry> held;
-    const auto word_of = [&](int row) { return row < end ? pixels.set(row, word) : 0; };
-    unsigned following = word_of(first);
-    auto ahead = ask(first, word, following);
-    for (int row = first; row < first + each; ++row) {
-        const unsigned set = following;
-        const auto asked = ahead;
-        following = word_of(row + 1);
-        ahead = ask(row + 1, word, following);
-        if (!__any_sync(ALL, set)) continue;
-        const auto seen = look(row, word, set, asked);
-        const auto found = pixels.find(row, word, set);
-        Label label = set ? pixels.label(found, row, word, __ffs(set) - 1) : Label(0);
-        for (unsigned rest = set; rest;) {
-            Stretch stretch;
-            stretch.row = row;
-            stretch.word = word;
-            stretch.bit = __ffs(rest) - 1;
-            const unsigned after = ~(rest >> stretch.bit) | (found.start >> stretch.bit & ~1u);
-            stretch.length = after ? __ffs(after) - 1 : 32;
-            stretch.mask = ALL >> (32 - stretch.length) << stretch.bit;
-            rest &= ~stretch.mask;
-            // Read before it is needed, to hide the latency of memory.
-            const Label next = rest ? pixels.label(found, row, word, __ffs(rest) - 1) : Label(0);
-            held.take(label, row, count(stretch, seen), block_table, write);
-            label = next;
-        }
-        __syncwarp();
-    }
-    block_table.add_all(held.label, held.entry, write);
-}
