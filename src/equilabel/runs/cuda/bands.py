@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import struct
+from ctypes import addressof, c_char
 from functools import lru_cache
 from itertools import accumulate
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cupy
+import numpy as np
 
 from equilabel.devices.cuda.kernels import handle, kernel
 
-from .jobs import ALIGNED, COMPARES, FAILURES, Labeler, Launch, level_bits, pixel_type
+from .tiles import COMPARES, FAILURES, Count, can_receive, level_bits, pixel_type
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
@@ -33,7 +35,9 @@ CUTS = (
     (1024, 2, 132),
     (1024, 4, 132),
 )
-ADDRESSES = struct.Struct("6Q")  # of `Bands`, see band_nodes.cuh
+ALIGNED = 16
+ARGUMENT = struct.Struct("Q")  # the address of `Bands`, see band_nodes.cuh, which follows
+ADDRESSES = struct.Struct("6Q")  # of `Bands`
 REST = struct.Struct("Q12i")  # of `Bands`, after its addresses
 
 
@@ -96,6 +100,66 @@ def _limits(device: int) -> tuple[int, int]:
     return most, attribute(SHARED, device) - STATIC
 
 
+class Launch(NamedTuple):
+    """The launch for images of one shape, type, foreground and neighborhood."""
+
+    function: int  # handle of the kernel
+    cut: Cut
+    device: int
+    alignment: int  # address of the pixels modulo 16
+    rest: bytes  # of `Bands`, after its addresses
+
+
+class Labeler:
+    """Labels images of one kind in one thread: it owns an argument buffer that each call fills in.
+
+    `shape` is that of the images; axes of length 1 are left out in `launch`.
+    """
+
+    __slots__ = ("_address", "_begins", "_launch", "_memory", "_shape", "_size")
+
+    def __init__(self, launch: Launch, shape: tuple[int, ...]) -> None:
+        cut = launch.cut
+        self._launch, self._shape, self._begins = launch, shape, cut.begins()
+        self._size = cut.bands, 1, 1, cut.threads, 1, 1, cut.shared
+        self._memory = bytearray(ARGUMENT.size + ADDRESSES.size) + launch.rest
+        self._address = addressof((c_char * len(self._memory)).from_buffer(self._memory))
+        ARGUMENT.pack_into(self._memory, 0, self._address + ARGUMENT.size)
+
+    def __call__(
+        self, image: cupy.ndarray, out: cupy.ndarray = None
+    ) -> tuple[cupy.ndarray, Count] | None:
+        """Return labels (int32, or `out`) and their number, or None if an image is unsupported."""
+        launch, data = self._launch, image.data
+        pixels = data.ptr
+        if (
+            pixels % ALIGNED != launch.alignment
+            or data.device_id != launch.device
+            or not image.flags.c_contiguous
+            or cupy.cuda.runtime.getDevice() != launch.device
+            or (out is not None and not can_receive(out, image))
+        ):
+            return None
+        *begins, found, room = self._begins
+        try:
+            labels = cupy.ndarray(self._shape, np.int32) if out is None else out
+            written = labels.data.ptr
+            if written % ALIGNED:
+                return None
+            tables = cupy.cuda.alloc(room)
+            told = [tables.ptr + begin for begin in (*begins, found)]
+            ADDRESSES.pack_into(self._memory, ARGUMENT.size, pixels, written, *told)
+            stream = cupy.cuda.get_current_stream().ptr
+            size, driver = (*self._size, stream), cupy.cuda.driver
+            if size[0] > 1:  # blocks must run at the same time
+                driver.launchCooperativeKernel(launch.function, *size, self._address)
+            else:
+                driver.launchKernel(launch.function, *size, self._address, 0)
+        except FAILURES:
+            return None
+        return labels, Count(tables, found)
+
+
 def labeler_for(
     image: Array,
     foreground: Foreground,
@@ -132,7 +196,7 @@ def prepare_bands(
     `alignment` is the address of the pixels modulo 16; `device` is the current device. All bands
     run at the same time, because they wait for each other.
     """
-    width, deep = shape[-1], len(shape) == 3
+    width = shape[-1]
     most, shared = _limits(device)
     found = cut(shape, most, shared)
     if found is None:
@@ -152,28 +216,8 @@ def prepare_bands(
         dtype.itemsize == 1 and width % CHUNK == 0 and alignment % CHUNK == 0,
         (width % 4 == 0) + (width % (2 * CHUNK) == 0),
     )
-    *begins, number, room = found.begins()
-    return Launch(
-        _compiled(pixel_type(dtype, foreground), deep, found.slots, shared, device),
-        found.bands,
-        found.threads,
-        found.shared,
-        found.bands > 1,
-        device,
-        alignment,
-        bytes(ADDRESSES.size) + rest,
-        ADDRESSES,
-        0,
-        (0, 0, *begins, number),
-        1,
-        number,
-        room,
-    )
-
-
-@lru_cache(64)
-def _compiled(pixel: str, deep: bool, slots: int, shared: int, device: int) -> int:
-    """Return the handle of the kernel for such pixels, with `shared` bytes of shared memory."""
-    function = kernel("runs/cuda/bands", f"label_bands<{pixel}, {str(deep).lower()}, {slots}>")
+    deep = "true" if len(shape) == 3 else "false"
+    pixel = pixel_type(dtype, foreground)
+    function = kernel("runs/cuda/bands", f"label_bands<{pixel}, {deep}, {found.slots}>")
     function.max_dynamic_shared_size_bytes = shared
-    return handle(function)
+    return Launch(handle(function), found, device, alignment, rest)

@@ -4,9 +4,7 @@
 // the union of both rows, half as many or fewer, and only the outer row of a pair touches the pair before or after
 // it. Run tables are still written for each row, because other passes read them so.
 
-#include "devices/cuda/union_find.cuh"
 #include "runs/cuda/pixels.cuh"
-#include "runs/cuda/tile_unions.cuh"
 
 // ---- The first pass: pixels of a tile to bits, and its components in shared memory, row by row.
 
@@ -35,19 +33,11 @@ __device__ inline void read_tile(const Pixel* image, const Test<Pixel>& test, bo
         }
         const Index begin = first_pixel(plan, lines[k], corner.segment) + 32 * word;
         const int count = lines.inside(k) ? word_size(plan, corner.segment, word) : 0;
-        unsigned joined = 0;
-        if constexpr (Tile::Many) {
-            if constexpr (sizeof(Pixel) == 1) {
-                read_byte_values<Words>(image, plan.rows * plan.columns, begin, count, test, set[k], joined);
-            } else if (fours) {
-                read_quads<Words>(image, begin, count, test.value, set[k], joined);
-            } else {
-                set[k] = read_words(image, plan.rows * plan.columns, begin, count, test);
-                joined = joined_words(image, begin, count, word == 0);
-            }
-        } else {
-            set[k] = read_words(image, plan.rows * plan.columns, begin, count, test);
-        }
+        unsigned joined;
+        if constexpr (sizeof(Pixel) == 1)
+            read_bytes<Words>(image, plan.rows * plan.columns, begin, count, test, set[k], joined);
+        else
+            read_quads<Tile::Many, Words>(image, begin, count, fours, test, set[k], joined);
         if (every) set[k] = count ? ALL >> (32 - count) : 0;
         if (!Tile::Many) joined = from_left<Words>(set[k]);
         start[k] = set[k] & ~joined;
@@ -122,10 +112,6 @@ find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, con
     // same thread, its runs have parents already, and these are used.
     Touch above[Each];
     unsigned above_start;
-    // If only faces connect layers, a run that touches no run in the row above gets its parent from the layer above.
-    // The touches with that layer that are left to unite are in `over`.
-    const bool faces = Tile::Deep > 1 && !Many && !plan.diagonal[1];
-    unsigned over[Each];
 #pragma unroll
     for (int k = 0; k < Each; ++k) {
         const bool exists = (row + k) % Tile::Tall > 0 && plan.inner > 0;
@@ -134,65 +120,37 @@ find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, con
         above[k] = touching_at(k, 0, exists, exists ? words[there] : 0, start_there, 0);
         if (k == 0) above_start = start_there;
         if (k > 0) __syncwarp();
-        const unsigned alone = adopt(above[k], start[k], (row + k) * Pitch, run[k], start_there,
-                                     (row + k - 1) * Pitch, exists ? firsts[there] : 0, k > 0, parents);
-        if (!faces) continue;
-        const int mine = here + k * Words, layer = mine - Tile::Tall * Words;
-        const unsigned other = row / Tile::Tall ? words[layer] : 0;
-        const unsigned known = other && exists ? set[k] & words[there] & words[layer - Words] : 0;
-        over[k] = adopt_alone(touching<Words>(set[k], other, false, known & other).straight, alone, start[k],
-                              (row + k) * Pitch, run[k], other & ~from_left<Words>(other),
-                              (row + k - Tile::Tall) * Pitch, other ? firsts[layer] : 0, parents);
+        adopt(above[k], start[k], (row + k) * Pitch, run[k], start_there, (row + k - 1) * Pitch,
+              exists ? firsts[there] : 0, k > 0, parents);
     }
     __syncthreads();
-    if constexpr (!Many && Each == 2) {
-        unite_straight<Words, Pitch>(above[0].straight, above[1].straight, start, run, row, above_start,
-                                     start[0], firsts + (here - Words), row - 1, parents);
-        above[0].straight = above[1].straight = 0;
-    }
 #pragma unroll
     for (int k = 0; k < Each; ++k)
         if (above[k].straight | above[k].left | above[k].right)
             unite_touching(above[k], start[k], (row + k) * Pitch, run[k],
-                                 k ? start[k - 1] : above_start, (row + k - 1) * Pitch,
-                                 firsts[here + (k - 1) * Words], parents);
+                           k ? start[k - 1] : above_start, (row + k - 1) * Pitch,
+                           firsts[here + (k - 1) * Words], parents);
     // In tiles that span two axes, the rows of the layer above.
     for (int edge = 1; Tile::Deep > 1 && edge < plan.inner; ++edge) {
-        const int dz = plan.dz[edge], dy = plan.dy[edge];
-        Touch touch[Each];
-        unsigned other_start[Each];
+        const int dz = plan.dz[edge], dy = plan.dy[edge], away = dz * Tile::Tall + dy;
 #pragma unroll
         for (int k = 0; k < Each; ++k) {
             const int z = row / Tile::Tall, y = row % Tile::Tall + k;
             const bool exists = z + dz >= 0 && y + dy >= 0 && y + dy < Tile::Tall;
-            const int mine = here + k * Words, there = mine + (dz * Tile::Tall + dy) * Words;
+            const int mine = here + k * Words, there = mine + away * Words;
             const unsigned other = exists ? words[there] : 0;
             // Rows (z, y) and (z - 1, x): with x = y, the fourth side of a square is redundant where (z, y - 1)
             // and (z - 1, y - 1) are set too. With x = y +- 1, the edge is redundant where (z, x) or (z - 1, y)
             // is set. Each rule relies on smaller y or fewer steps, so the argument is not circular.
-            unsigned known = 0;
+            unsigned known = 0, other_start;
             if (!Many && exists && dy == 0 && y)
                 known = set[k] & other & words[mine - Words] & words[there - Words];
             if (!Many && exists && dy) known = words[mine + dy * Words] | words[mine - Tile::Tall * Words];
-            if (faces) {
-                other_start[k] = other & ~from_left<Words>(other);
-                touch[k] = {over[k], 0, 0};
-                continue;
-            }
-            touch[k] = touching_at(k, edge, exists, other, other_start[k], known);
+            const Touch touch = touching_at(k, edge, exists, other, other_start, known);
+            if (touch.straight | touch.left | touch.right)
+                unite_touching(touch, start[k], (row + k) * Pitch, run[k], other_start,
+                               (row + k + away) * Pitch, firsts[there], parents);
         }
-        const int away = dz * Tile::Tall + dy;
-        if constexpr (!Many && Each == 2) {
-            unite_straight<Words, Pitch>(touch[0].straight, touch[1].straight, start, run, row,
-                                         other_start[0], other_start[1], firsts + (here + away * Words),
-                                         row + away, parents);
-            touch[0].straight = touch[1].straight = 0;
-        }
-#pragma unroll
-        for (int k = 0; k < Each; ++k)
-            if (touch[k].straight | touch[k].left | touch[k].right)
-                unite_touching(touch[k], start[k], (row + k) * Pitch, run[k], other_start[k],
-                               (row + k + away) * Pitch, firsts[here + (k + away) * Words], parents);
     }
     __syncthreads();
 
