@@ -182,7 +182,7 @@ __device__ inline void climb_all(unsigned* parents, const unsigned (&own)[Count]
 // where two runs touch, then their entries, 16 bits each: relative to `first`, and to `second` for the other one.
 struct Queue {
     unsigned *parents, *pairs, *count;
-    unsigned first, second, room;
+    unsigned first, second;
 
     // Reserve places for `pairs` pairs; returns the first place. All threads of a warp call this together.
     __device__ unsigned reserve(unsigned pairs) const
@@ -204,8 +204,7 @@ struct Queue {
     // Unite all pairs in the queue, after a barrier of the block.
     __device__ void unite() const
     {
-        const unsigned all = min(*count, room);
-        for (unsigned at = threadIdx.x; at < all; at += blockDim.x)
+        for (unsigned at = threadIdx.x; at < *count; at += blockDim.x)
             if (const unsigned pair = pairs[at]; pair != UNITED)
                 unite_shared(parents, first + (pair >> 16), second + (pair & 0xffff));
     }
@@ -216,7 +215,14 @@ struct Queue {
 // band before, and labels them.
 
 constexpr unsigned TOLD = 0x80000000u;  // marks numbers, counts and labels; parents do not have this bit
-constexpr int PAIRS = 4, DEEP_PAIRS = 12;  // places in the queue for each chunk, in two and in three dimensions
+// Places in the queue. A chunk has at most eight touches along an edge: where a pixel has two, to the left and to the
+// right, the next one is background. In two dimensions, five are left at most when runs have parents, and the first row
+// of a band has eight with the band before.
+__device__ inline int room_for_pairs(int chunks, int across, bool deep)
+{
+    return deep ? 32 * chunks : 5 * chunks + 3 * across;
+}
+
 
 // The argument of the kernel. A band is several planes of `lines` rows; in two dimensions a plane is a row. A border
 // component has pixels in the first or last plane of its band, where another band follows; border components are
@@ -281,8 +287,8 @@ struct Memory {
         queue.first = queue.second = 0;
         queue.count = found + job.bands;
         queue.pairs = queue.count + 1;
-        queue.room = (job.lines > 1 ? DEEP_PAIRS : PAIRS) * chunks;
-        pixels = reinterpret_cast<u1*>(queue.pairs + queue.room) + job.across * job.lines;
+        const int room = room_for_pairs(chunks, job.across, job.lines > 1);
+        pixels = reinterpret_cast<u1*>(queue.pairs + room) + job.across * job.lines;
     }
 
     // Number of border components before `at` that are part of others.

@@ -79,7 +79,6 @@ struct Band {
     const int row, at;            // of the chunk in slot 0; beyond all rows if the thread has none
     unsigned set[Slots], roots = 0, marked = 0;
     unsigned before[Slots];  // components before the chunk; in the upper half, border components
-    bool late = false;       // whether the queue was too short for some touches
 
     __device__ Band(const Bands& job, void* shared)
         : job(job), memory(shared, job, Slots * blockDim.x), number(blockIdx.x), top(number * job.rows),
@@ -175,17 +174,8 @@ struct Band {
     {
         if (!__any_sync(ALL, touch)) return;
         unsigned place = memory.queue.reserve(__popc(touch));
-        for (; touch; touch &= touch - 1, ++place) {
-            if (place < memory.queue.room)
-                memory.queue.pairs[place] = item_of(slot, step, touch);
-            else
-                late = true;
-        }
-    }
-
-    __device__ unsigned item_of(int slot, int step, unsigned touch) const
-    {
-        return number_of(slot) << 7 | step << 5 | (__ffs(touch) - 1);
+        for (; touch; touch &= touch - 1, ++place)
+            memory.queue.pairs[place] = number_of(slot) << 7 | step << 5 | (__ffs(touch) - 1);
     }
 
     // The two entries that touch; entries in the plane before the band are negative.
@@ -196,24 +186,6 @@ struct Band {
         const int other = chunk - back * job.across + (at >> 3);
         return make_int2(ENTRIES * chunk + entry_at(memory.pixels[chunk], pixel),
                          ENTRIES * other + entry_at(memory.pixels[other], at & 7));
-    }
-
-    // Call `work` with all touches, or with `before` only those between the first plane and the plane before the band.
-    template <typename Do>
-    __device__ void with_touches(bool before, const Do& work) const
-    {
-#pragma unroll
-        for (int slot = 0; slot < (before && !Deep ? 1 : Slots); ++slot) {
-            const int row = row_of(slot);
-            for (int step = 0; step < (Deep ? 4 : 1); ++step) {
-                if (before && step == 1) continue;
-                const Edge edge = before ? Edge(job, step, row, false) : edge_at(step, row);
-                unsigned touch = 0;
-                if (set[slot] && edge.exists && (!before || in_first_plane(slot)))
-                    touch = touching(chunk_at(edge, row), edge.corners);
-                work(slot, step, touch);
-            }
-        }
     }
 
     // Point every entry at an earlier one that it touches, if any; other touches go into the queue.
@@ -284,19 +256,10 @@ struct Band {
     __device__ void unite_runs()
     {
         const auto& queue = memory.queue;
-        const unsigned all = min(*queue.count, queue.room);
-        for (unsigned at = threadIdx.x; at < all; at += blockDim.x) {
+        for (unsigned at = threadIdx.x; at < *queue.count; at += blockDim.x) {
             const int2 pair = entries_of(queue.pairs[at]);
             queue.pairs[at] = queue.unite_soon(pair.x, pair.y) ? UNITED : pair.x << 16 | pair.y;
         }
-        if (late)
-            with_touches(false, [&](int slot, int step, unsigned touch) {
-                for (; touch; touch &= touch - 1) {
-                    const int2 pair = entries_of(item_of(slot, step, touch));
-                    unite_shared(memory.parents, pair.x, pair.y);
-                }
-            });
-        late = false;
         __syncthreads();
         climb([](int, int, unsigned) {});
         queue.unite();
@@ -380,7 +343,16 @@ struct Band {
             reinterpret_cast<uint2*>(job.tables)[there * job.across + at] =
                 make_uint2(border[0] | border[1] << 16, border[2] | border[3] << 16);
         }
-        with_touches(true, [&](int slot, int step, unsigned touch) { put(slot, step, touch); });
+#pragma unroll
+        for (int slot = 0; slot < (Deep ? Slots : 1); ++slot) {
+            const int row = row_of(slot);
+            for (int step = 0; step < (Deep ? 4 : 1); ++step) {
+                if (step == 1) continue;
+                const Edge edge(job, step, row, false);
+                const bool some = set[slot] && edge.exists && in_first_plane(slot);
+                put(slot, step, some ? touching(chunk_at(edge, row), edge.corners) : 0);
+            }
+        }
     }
 
     // The border component of an entry in the plane before the band.
@@ -394,8 +366,8 @@ struct Band {
     {
         const unsigned base = number * room_for_borders(job);
         const unsigned other_base = base - room_for_borders(job);
-        const Queue queue{job.nodes, memory.queue.pairs, memory.queue.count, base, other_base, memory.queue.room};
-        const unsigned touches = min(*queue.count, queue.room), lane = threadIdx.x % 32;
+        const Queue queue{job.nodes, memory.queue.pairs, memory.queue.count, base, other_base};
+        const unsigned touches = *queue.count, lane = threadIdx.x % 32;
         for (unsigned from = threadIdx.x - lane; from < touches; from += blockDim.x) {
             const unsigned at = from + lane;
             unsigned one = 0, two = 0, pair = UNITED;
@@ -411,13 +383,6 @@ struct Band {
                 queue.pairs[at] = seen || queue.unite_soon(one, two) ? UNITED : pair;
             }
         }
-        if (late)
-            with_touches(true, [&](int slot, int step, unsigned touch) {
-                for (; touch; touch &= touch - 1) {
-                    const int2 pair = entries_of(item_of(slot, step, touch));
-                    unite_shared(job.nodes, queue.first + border_of(pair.x), queue.second + border_before(pair.y));
-                }
-            });
         __syncthreads();
         for (unsigned node = threadIdx.x; node < all; node += blockDim.x) {
             const unsigned own[1] = {base + node};

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from equilabel.domains.grid import Foreground
 
 CHUNK, ENTRIES = 8, 4  # pixels and entries of a chunk, see band_nodes.cuh
-PAIRS, DEEP_PAIRS = 4, 12  # places in the queue for each chunk, see band_nodes.cuh
 SHARED = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
-STATIC = 1024  # bytes of static shared memory of the kernel
+STATIC = 640  # bytes of static shared memory of the kernel
 COOPERATIVE = 95  # cudaDevAttrCooperativeLaunch
 MULTIPROCESSORS = 16  # cudaDevAttrMultiProcessorCount
 # Threads of a block, chunks of a thread, and most bands: the first entry that fits is used.
@@ -62,8 +61,8 @@ class Cut(NamedTuple):
         words, plane = self.most // 32 + 1, self.across * self.lines
         chunks = self.slots * self.threads
         tables = ENTRIES * chunks + chunks // CHUNK + 2 * words + self.most + self.bands
-        queue = 1 + (DEEP_PAIRS if self.lines > 1 else PAIRS) * chunks
-        return 4 * (tables + queue) + plane + chunks
+        pairs = 32 * chunks if self.lines > 1 else 5 * chunks + 3 * self.across
+        return 4 * (tables + 1 + pairs) + plane + chunks
 
     def begins(self) -> tuple[int, ...]:
         """Return offsets of tables (not image or labels) in their memory, and its size in bytes."""

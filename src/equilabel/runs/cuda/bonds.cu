@@ -155,17 +155,8 @@ struct Spot {
     {
 #pragma unroll
         for (int axis = AXES - 1; axis >= 0; --axis) {
-            const int side = plan.shape[axis];
-            at[axis] = 0;
-            if (side == 1) continue;
-            if (row >> 32) {
-                at[axis] = static_cast<int>(row % side);
-                row /= side;
-            } else {
-                const unsigned low = static_cast<unsigned>(row), above = low / side;
-                at[axis] = static_cast<int>(low - above * side);
-                row = above;
-            }
+            at[axis] = static_cast<int>(row % plan.shape[axis]);
+            row /= plan.shape[axis];
         }
     }
 
