@@ -153,8 +153,36 @@ __device__ inline unsigned entry_before(const Chunk& chunk, unsigned first)
 // ------------------------------------------------------------------------------------------
 // A forest of entries whose parents are smaller entries, or themselves; and a queue of unions.
 //
-// A root becomes a child of a smaller entry only by compare-and-swap, see `unite_shared`, and an entry that is not a
-// root only gets ancestors as parents: no union is lost, and chains end.
+// A root becomes a child of a smaller entry only by compare-and-swap, and an entry that is not a root only gets
+// ancestors as parents: no union is lost, and chains end.
+
+// Give two entries one root, the smaller of theirs: climb from both at once, with path halving.
+__device__ inline void unite_entries(unsigned* parents, unsigned one, unsigned two)
+{
+    unsigned parent = parent_of(parents, one), other = parent_of(parents, two);
+    while (parent != other) {
+        const unsigned above = parent_of(parents, parent), beyond = parent_of(parents, other);
+        if (above == parent && beyond == other) {
+            const unsigned high = max(parent, other), low = min(parent, other);
+            const unsigned seen = atomicCAS(parents + high, high, low);
+            if (seen == high) return;
+            one = high;
+            parent = seen;
+            two = other = low;
+        } else {
+            if (above != parent) {
+                atomicMin(parents + one, above);
+                one = parent;
+                parent = above;
+            }
+            if (beyond != other) {
+                atomicMin(parents + two, beyond);
+                two = other;
+                other = beyond;
+            }
+        }
+    }
+}
 
 constexpr unsigned NONE = ~0u;  // instead of an entry
 
@@ -206,7 +234,7 @@ struct Queue {
     {
         for (unsigned at = threadIdx.x; at < *count; at += blockDim.x)
             if (const unsigned pair = pairs[at]; pair != UNITED)
-                unite_shared(parents, first + (pair >> 16), second + (pair & 0xffff));
+                unite_entries(parents, first + (pair >> 16), second + (pair & 0xffff));
     }
 };
 

@@ -105,11 +105,11 @@ __global__ void __launch_bounds__(THREADS, 4)
 
     // The row above comes first: it gives most runs their parents without a race.
     const int above = y > 0 ? thread - Words : thread;
-    const unsigned above_start = starts[above];
-    Touch joins = {new_joins<Words>(y > 0 ? downs[above] & set : 0, above_start, start[0]), 0, 0};
-    adopt(joins, start[0], row * Pitch, run[0], above_start, (row - 1) * Pitch, firsts[above], false, parents);
+    const unsigned above_start[1] = {starts[above]};
+    Touch joins[1] = {{new_joins<Words>(y > 0 ? downs[above] & set : 0, above_start[0], start[0]), 0, 0}};
+    adopt(joins[0], start[0], row * Pitch, run[0], above_start[0], (row - 1) * Pitch, firsts[above], false, parents);
     __syncthreads();
-    unite_touching(joins, start[0], row * Pitch, run[0], above_start, (row - 1) * Pitch, firsts[above], parents);
+    unite_touching<Words, Pitch>(joins, start, run, row, above_start, row - 1, firsts + above, parents);
     // All other bonds that stay in the tile and do not lead around the lattice.
     for (int k = 0; k < lattice.count; ++k) {
         const signed char* const step = lattice.step[k];

@@ -1,4 +1,4 @@
-"""Launchers for boundaries in tile_borders.cu, with the names and signatures of `equilabel.runs.cpu.boundaries`."""
+"""Launchers for boundaries, see tile_borders.cu, with the signatures of the twin on the CPU."""
 
 from __future__ import annotations
 

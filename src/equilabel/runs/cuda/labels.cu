@@ -313,12 +313,17 @@ __global__ void __launch_bounds__(Tile::Rows * Tile::Words)
     const auto look_up = [&](unsigned entry) {
         return nodes[node_of<Tile>(plan, base, entry)] & ~LABEL<Id>;
     };
-    // Two runs at once: first both entries, then their nodes.
-    for (unsigned j = word; 2 * j < total; j += Words) {
-        const unsigned pair = table[j];
-        const Label one = look_up(pair & 0xffff), two = 2 * j + 1 < total ? look_up(pair >> 16) : 0;
-        label_of.set(first + 2 * j, one);
-        if (2 * j + 1 < total) label_of.set(first + 2 * j + 1, two);
+    // Four runs at once, so that their loads overlap: first entries, then nodes.
+    for (unsigned j = word; 2 * j < total; j += 2 * Words) {
+        const unsigned at[2] = {2 * j, 2 * (j + Words)};
+        const unsigned pair[2] = {table[j], at[1] < total ? table[j + Words] : 0};
+        Label label[4];
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            label[k] = at[k / 2] + k % 2 < total ? look_up(pair[k / 2] >> 16 * (k % 2) & 0xffff) : 0;
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            if (at[k / 2] + k % 2 < total) label_of.set(first + at[k / 2] + k % 2, label[k]);
     }
     __syncthreads();
     const Index begin = first_pixel(plan, line, corner.segment) + 32 * word;

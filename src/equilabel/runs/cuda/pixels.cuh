@@ -340,25 +340,26 @@ struct Ballots {
     }
 };
 
-// Foreground, and with `Many`, pixels that equal the one before them in the segment. `aligned` says that four pixels can
+// Foreground, and with `Many`, pixels that equal the one before them in the segment. `Aligned` says that four pixels can
 // be read at once.
-template <bool Many, int Words, typename Pixel>
-__device__ inline void read_quads(const Pixel* image, Index begin, int count, bool aligned, const Test<Pixel>& test,
-                                  unsigned& set, unsigned& joined)
+template <bool Many, bool Aligned, int Words, typename Pixel>
+__device__ inline void read_quads(const Pixel* image, Index begin, int count, const Test<Pixel>& test, unsigned& set,
+                                  unsigned& joined)
 {
     const int lane = threadIdx.x % 32;
     Ballots foreground, equal;
     Pixel last = {};
-#pragma unroll
+#pragma unroll(Aligned ? 8 : 2)
     for (int turn = 0; turn < 8; ++turn) {
         const int here = __shfl_sync(ALL, count, 4 * turn + lane / 8) - 4 * (lane % 8);  // pixels from the quad on
         const Pixel* const pixels = image + __shfl_sync(ALL, begin, 4 * turn) + 4 * lane;
         Quad<Pixel> own = {};
-        if (aligned && here > 0) own = *reinterpret_cast<const Quad<Pixel>*>(pixels);
+        const auto exists = [&](int j) { return (Aligned ? 0 : j) < here; };
+        if (Aligned && here > 0) own = *reinterpret_cast<const Quad<Pixel>*>(pixels);
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-            if (!aligned && j < here) own.value[j] = pixels[j];
-            foreground.add(turn, j, j < here && test(own.value[j]));
+            if (!Aligned && exists(j)) own.value[j] = pixels[j];
+            foreground.add(turn, j, exists(j) && test(own.value[j]));
         }
         if constexpr (Many) {
             Pixel before = __shfl_up_sync(ALL, own.value[3], 1);
@@ -366,7 +367,7 @@ __device__ inline void read_quads(const Pixel* image, Index begin, int count, bo
             last = __shfl_sync(ALL, own.value[3], 31);
 #pragma unroll
             for (int j = 0; j < 4; ++j)
-                equal.add(turn, j, j < here && own.value[j] == (j ? own.value[j ? j - 1 : 0] : before));
+                equal.add(turn, j, exists(j) && own.value[j] == (j ? own.value[j ? j - 1 : 0] : before));
         }
     }
     set = foreground.word();
@@ -495,13 +496,24 @@ __device__ inline void adopt(Touch& touch, unsigned begins, unsigned base, unsig
     }
 }
 
-__device__ inline void unite_touching(Touch touch, unsigned begins, unsigned base, unsigned run,
-                                      unsigned other_begins, unsigned other_base, unsigned other,
+// Unite the runs of a thread's rows, the first of which is `row`, with those that they touch in other rows; lanes that
+// have few in one row go on with the next. `firsts` are the numbers of runs before the word in the other rows.
+template <int Words, int Pitch, int Each>
+__device__ inline void unite_touching(Touch (&touch)[Each], const unsigned (&begins)[Each], const unsigned (&run)[Each],
+                                      int row, const unsigned (&other_begins)[Each], int other_row, const u2* firsts,
                                       unsigned* parents)
 {
-    while (touch.straight | touch.left | touch.right) {
+    constexpr int Last = Each - 1;
+    while (true) {
+        const bool first = touch[0].straight | touch[0].left | touch[0].right;
+        if (!first && !(touch[Last].straight | touch[Last].left | touch[Last].right)) return;
+        const int k = first ? 0 : Last;
+        Touch rest = first ? touch[0] : touch[Last];
         unsigned there;
-        const int bit = take(touch, other, other_begins, there);
-        unite_shared(parents, entry(base, run_at(run, begins, bit)), entry(other_base, there));
+        const int place = take(rest, firsts[k * Words], first ? other_begins[0] : other_begins[Last], there);
+        const unsigned mine = run_at(first ? run[0] : run[Last], first ? begins[0] : begins[Last], place);
+        touch[Last] = first && Last ? touch[Last] : rest;
+        touch[0] = first ? rest : touch[0];
+        unite_shared(parents, entry((row + k) * Pitch, mine), entry((other_row + k) * Pitch, there));
     }
 }

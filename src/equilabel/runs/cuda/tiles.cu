@@ -36,8 +36,10 @@ __device__ inline void read_tile(const Pixel* image, const Test<Pixel>& test, bo
         unsigned joined;
         if constexpr (sizeof(Pixel) == 1)
             read_bytes<Words>(image, plan.rows * plan.columns, begin, count, test, set[k], joined);
+        else if (fours)
+            read_quads<Tile::Many, true, Words>(image, begin, count, test, set[k], joined);
         else
-            read_quads<Tile::Many, Words>(image, begin, count, fours, test, set[k], joined);
+            read_quads<Tile::Many, false, Words>(image, begin, count, test, set[k], joined);
         if (every) set[k] = count ? ALL >> (32 - count) : 0;
         if (!Tile::Many) joined = from_left<Words>(set[k]);
         start[k] = set[k] & ~joined;
@@ -110,26 +112,19 @@ find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, con
     };
     // The row above comes first: it gives most runs their parents without a race. If the row above belongs to the
     // same thread, its runs have parents already, and these are used.
-    Touch above[Each];
-    unsigned above_start;
+    Touch touch[Each];
+    unsigned other_start[Each];
 #pragma unroll
     for (int k = 0; k < Each; ++k) {
         const bool exists = (row + k) % Tile::Tall > 0 && plan.inner > 0;
         const int there = here + (k - 1) * Words;
-        unsigned start_there = 0;
-        above[k] = touching_at(k, 0, exists, exists ? words[there] : 0, start_there, 0);
-        if (k == 0) above_start = start_there;
+        touch[k] = touching_at(k, 0, exists, exists ? words[there] : 0, other_start[k], 0);
         if (k > 0) __syncwarp();
-        adopt(above[k], start[k], (row + k) * Pitch, run[k], start_there, (row + k - 1) * Pitch,
+        adopt(touch[k], start[k], (row + k) * Pitch, run[k], other_start[k], (row + k - 1) * Pitch,
               exists ? firsts[there] : 0, k > 0, parents);
     }
     __syncthreads();
-#pragma unroll
-    for (int k = 0; k < Each; ++k)
-        if (above[k].straight | above[k].left | above[k].right)
-            unite_touching(above[k], start[k], (row + k) * Pitch, run[k],
-                           k ? start[k - 1] : above_start, (row + k - 1) * Pitch,
-                           firsts[here + (k - 1) * Words], parents);
+    unite_touching<Words, Pitch>(touch, start, run, row, other_start, row - 1, firsts + (here - Words), parents);
     // In tiles that span two axes, the rows of the layer above.
     for (int edge = 1; Tile::Deep > 1 && edge < plan.inner; ++edge) {
         const int dz = plan.dz[edge], dy = plan.dy[edge], away = dz * Tile::Tall + dy;
@@ -142,15 +137,14 @@ find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, con
             // Rows (z, y) and (z - 1, x): with x = y, the fourth side of a square is redundant where (z, y - 1)
             // and (z - 1, y - 1) are set too. With x = y +- 1, the edge is redundant where (z, x) or (z - 1, y)
             // is set. Each rule relies on smaller y or fewer steps, so the argument is not circular.
-            unsigned known = 0, other_start;
+            unsigned known = 0;
             if (!Many && exists && dy == 0 && y)
                 known = set[k] & other & words[mine - Words] & words[there - Words];
             if (!Many && exists && dy) known = words[mine + dy * Words] | words[mine - Tile::Tall * Words];
-            const Touch touch = touching_at(k, edge, exists, other, other_start, known);
-            if (touch.straight | touch.left | touch.right)
-                unite_touching(touch, start[k], (row + k) * Pitch, run[k], other_start,
-                               (row + k + away) * Pitch, firsts[there], parents);
+            touch[k] = touching_at(k, edge, exists, other, other_start[k], known);
         }
+        unite_touching<Words, Pitch>(touch, start, run, row, other_start, row + away, firsts + (here + away * Words),
+                                     parents);
     }
     __syncthreads();
 
