@@ -59,16 +59,20 @@ struct Items {
     }
 };
 
-// Call `visit` for the nodes of a range of items, 32 at once, by all threads of a warp together: with a node for each
-// thread, whether it exists, and the number of groups of 32 items before it.
+// Call `visit` for the nodes of a range of items, 64 at once, by all threads of a warp together: with two nodes for each
+// thread, whether they exist, and the number of groups of 32 items before them.
 template <typename Id, int SEGMENTS, class Visit>
 __device__ inline void visit_nodes(const Items<Id, SEGMENTS>& items, unsigned begin, unsigned end,
                                    const Visit& visit)
 {
     unsigned segment = items.find(begin);
-    for (unsigned from = begin; from < end; from += 32) {
+    for (unsigned from = begin; from < end; from += 64) {
         const unsigned item = from + threadIdx.x % 32;
-        visit(items.first[items.advance(from, segment)] + item, item < end, from / 32);
+        Id node[2];
+        node[0] = items.first[items.advance(from, segment)] + item;
+        node[1] = items.first[items.advance(from + 32, segment)] + item + 32;
+        const bool real[2] = {item < end, item + 32 < end};
+        visit(node, real, from / 32);
     }
 }
 
@@ -78,20 +82,31 @@ template <bool Waiting, typename Id, int SEGMENTS>
 __device__ inline void climb(Id* nodes, const Items<Id, SEGMENTS>& items, unsigned begin, unsigned end,
                              const unsigned* roots_of)
 {
-    visit_nodes(items, begin, end, [&](Id node, bool real, unsigned place) {
-        if (!real || roots_of[place] >> threadIdx.x % 32 & 1) return;
-        for (Id parent = parent_of(nodes, node); !(parent & LABEL<Id>);) {
-            const Id above = parent_of(nodes, parent);
-            if (above != parent) {
-                __stcg(nodes + node, above);
-            } else if (Waiting) {
-#if __CUDA_ARCH__ >= 700
-                __nanosleep(200);  // let others use the memory until roots have their labels
-#endif
-            } else {
-                return;
+    visit_nodes(items, begin, end, [&](const Id (&node)[2], const bool (&real)[2], unsigned place) {
+        bool climbs[2];
+        Id parent[2], above[2];
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            climbs[k] = real[k] && !(roots_of[place + k] >> threadIdx.x % 32 & 1);
+            parent[k] = climbs[k] ? parent_of(nodes, node[k]) : LABEL<Id>;
+            climbs[k] = !(parent[k] & LABEL<Id>);
+        }
+        while (climbs[0] || climbs[1]) {
+            bool rises = false;
+#pragma unroll
+            for (int k = 0; k < 2; ++k) above[k] = climbs[k] ? parent_of(nodes, parent[k]) : parent[k];
+#pragma unroll
+            for (int k = 0; k < 2; ++k) {
+                if (above[k] != parent[k]) {
+                    __stcg(nodes + node[k], above[k]);
+                    rises = true;
+                }
+                climbs[k] = climbs[k] && !(above[k] & LABEL<Id>) && (Waiting || above[k] != parent[k]);
+                parent[k] = above[k];
             }
-            parent = above;
+#if __CUDA_ARCH__ >= 700
+            if (Waiting && !rises) __nanosleep(200);  // let others use the memory until roots have their labels
+#endif
         }
     });
 }
@@ -154,13 +169,14 @@ __global__ void __launch_bounds__(MANY_THREADS)
     items.count(real ? job.counts[mine] & 0xffff : 0, first_pixel(plan, line, segment), sums);
 
     // Each warp takes a range of nodes.
-    const unsigned share = (items.total + MANY_THREADS - 1) / MANY_THREADS * 32;
+    const unsigned share = (items.total + 2 * MANY_THREADS - 1) / (2 * MANY_THREADS) * 64;
     const unsigned begin = min(warp * share, items.total), end = min(begin + share, items.total);
     unsigned roots = 0;
-    visit_nodes(items, begin, end, [&](Id node, bool exists, unsigned place) {
-        const unsigned mask = __ballot_sync(ALL, exists && parent_of(nodes, node) == node);
-        if (lane == 0) roots_of[place] = mask;
-        roots += __popc(mask);
+    visit_nodes(items, begin, end, [&](const Id (&node)[2], const bool (&real)[2], unsigned place) {
+        const Id one = real[0] ? parent_of(nodes, node[0]) : ~node[0], two = real[1] ? parent_of(nodes, node[1]) : ~node[1];
+        const unsigned mask[2] = {__ballot_sync(ALL, one == node[0]), __ballot_sync(ALL, two == node[1])};
+        if (lane < 2) roots_of[place + lane] = lane ? mask[1] : mask[0];
+        roots += __popc(mask[0]) + __popc(mask[1]);
     });
     __syncwarp();
     if (lane == 0) sums[warp] = roots;
@@ -177,10 +193,13 @@ __global__ void __launch_bounds__(MANY_THREADS)
 
     if (roots) {
         Id label = before + here + job.first_label - 1;
-        visit_nodes(items, begin, end, [&](Id node, bool, unsigned place) {
-            const unsigned mask = roots_of[place];
-            if (mask >> lane & 1) __stcg(nodes + node, LABEL<Id> | (label + __popc(mask & ((2u << lane) - 1))));
-            label += __popc(mask);
+        visit_nodes(items, begin, end, [&](const Id (&node)[2], const bool (&)[2], unsigned place) {
+#pragma unroll
+            for (int k = 0; k < 2; ++k) {
+                const unsigned mask = roots_of[place + k], own = __popc(mask & ((2u << lane) - 1));
+                if (mask >> lane & 1) __stcg(nodes + node[k], LABEL<Id> | (label + own));
+                label += __popc(mask);
+            }
         });
     }
     __syncthreads();
