@@ -67,9 +67,6 @@ INSTANCES = {
     "Tile": [
         f"Tile<{str(many).lower()}, {words}, {tall}, {deep}>" for many, words, tall, deep in TILES
     ],
-    "PairTile": [
-        f"Tile<false, {words}, {tall}, {deep}>" for many, words, tall, deep in TILES if not many
-    ],
     "BondTile": [
         f"Tile<true, {', '.join(map(str, tile))}>"
         for tile in (tiles.NARROW, tiles.FLAT, tiles.DEEP)
@@ -108,9 +105,8 @@ def expressions(file, *, every=False):
     names = []
     if file == "runs/cuda/tiles":  # pixels may be compared by size, where all foreground is one
         tiles = [tile for tile in INSTANCES["Tile"] if "false" in tile]
-        found = cycle(["find_tiles", "find_tile_pairs"])
-        grays = zip(found, GRAYS, cycle(["u4", "u8", "u8"]), cycle(tiles), strict=False)
-        names += sorted(f"{one}<Gray<{gray}>, {node}, {tile}>" for one, gray, node, tile in grays)
+        grays = zip(GRAYS, cycle(["u4", "u8", "u8"]), cycle(tiles), strict=False)
+        names += sorted(f"find_tiles<Gray<{gray}>, {node}, {tile}>" for gray, node, tile in grays)
     if file == "runs/cuda/bands":
         grays = zip(GRAYS, cycle(["false", "true"]), cycle(INSTANCES["Slots"]), strict=False)
         names += [f"label_bands<Gray<{gray}>, {deep}, {slots}>" for gray, deep, slots in grays]

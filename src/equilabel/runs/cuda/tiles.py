@@ -66,7 +66,6 @@ class Tiling(NamedTuple):
     columns: int  # pixels of a row
     tile: Tile  # words of a segment, rows along the two axes before the last
     many: bool  # values tell runs apart
-    paired: bool  # corners touch, so that rows of tiles can be processed in pairs
     tiles: int
     segments: int  # of all rows
     seams: int  # places where two segments of a row meet
@@ -115,7 +114,6 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
         bordering = prod(padded[:3]) * (tiles[3] * padded[4] + (padded[3] - tiles[3]) * faces)
     seams, groups = rows * (segments - 1), bordering * segments
     joiners = THREADS // 2 if deep > 1 else THREADS
-    paired = inner == min(leading, 2) ** 2 > 0 and bool(edges["diagonal"][:inner].all())
     return Tiling(
         plan.tobytes(),
         np.frombuffer(bytearray(edges.tobytes()), f"V{edges.nbytes}").reshape(()),
@@ -123,7 +121,6 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
         shape[-1],
         tile,
         many,
-        paired and not many,
         prod(tiles) * segments,
         rows * segments,
         seams,
@@ -192,7 +189,6 @@ def cut_lattice(shape: tuple[int, ...], steps: Steps, periodic: tuple[bool, ...]
         shape[-1],
         tile,
         True,
-        False,
         int(plan["tiles"].prod(dtype=np.int64) * plan["segments"]),
         groups,
         0,
@@ -318,9 +314,7 @@ def prepare(
     types, columns = f"u{node_bytes}, {tiling.kind}", tiling.columns
     pixel = pixel_type(dtype, foreground)
     kernels = (
-        kernel("runs/cuda/tiles", f"find_tile_pairs<{pixel}, {types}>")
-        if tiling.paired
-        else kernel("runs/cuda/tiles", f"find_tiles<{pixel}, {types}>"),
+        kernel("runs/cuda/tiles", f"find_tiles<{pixel}, {types}>"),
         kernel(
             "runs/cuda/tile_borders",
             f"join_tiles<u{dtype.itemsize}, {types}, Edges<{tiling.most}>>",
