@@ -144,6 +144,7 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
             if (!Many && exists && dy == 0 && y)
                 known = set[k] & other & words[mine - Words] & words[there - Words];
             if (!Many && exists && dy) known = words[mine + dy * Words] | words[mine - Tile::Tall * Words];
+            if (!__any_sync(ALL, set[k] & ~known)) continue;
             touch[k] = touching_at(k, edge, exists, other, other_start[k], known);
         }
         unite_touching<Words, Pitch>(touch, start, run, row, other_start, row + away, firsts + (here + away * Words),
