@@ -12,7 +12,7 @@ PACKAGE = Path(equilabel.__file__).parent
 # Modules of one name on both devices, which {} stands for, and the class of each whose methods
 # others call.
 TWINS = [
-    *("measuring/{}/accumulate", "measuring/{}/sources", "runs/{}/bonds", "runs/{}/boundaries"),
+    *("measuring/{}/accumulate", "measuring/{}/sources", "runs/{}/boundaries"),
     *("runs/{}/graphs", "runs/{}/numbering", "runs/{}/passes", "segmentation/{}/histogram"),
     "segmentation/{}/smoothing",
     *("simulation/{}/potts", "papers/apostolakis1992/{}", "papers/hawick2010/{}"),
@@ -20,7 +20,7 @@ TWINS = [
 ]
 # What walks through rows differs, and what prepares; what callers ask does not.
 UNLIKE = {
-    *("measuring/{}/accumulate", "measuring/{}/sources", "papers/meshes/{}", "runs/{}/bonds"),
+    *("measuring/{}/accumulate", "measuring/{}/sources", "papers/meshes/{}"),
     "segmentation/{}/smoothing",
 }
 CLASSES = {"Accumulator": None, "LabelSource": {"__init__", "suffices"}, "RunSource": {"suffices"}}

@@ -25,8 +25,7 @@ from equilabel.devices.cuda import kernels as _compile
 from equilabel.measuring.cuda import columns, sources
 from equilabel.measuring.cuda import sources as image_layout
 from equilabel.papers.meshes import cuda as meshes
-from equilabel.runs.cuda import bands, bonds, boundaries, tiling
-from equilabel.runs.cuda import jobs as run_jobs
+from equilabel.runs.cuda import bands, boundaries, tiles
 from equilabel.simulation.cuda import potts
 from kernels import FILES, FOLDER, comments_removed, signatures
 
@@ -38,7 +37,7 @@ ARCHITECTURES = (
 NO_MATTER = "debug information may not be accurate"
 TILES = sorted(
     {
-        (many, *tiling.tile_of(2**k, leading, many))
+        (many, *tiles.tile_of(2**k, leading, many))
         for many in (False, True)
         for k in range(16)
         for leading in range(6)
@@ -67,14 +66,11 @@ INSTANCES = {
     "Tile": [
         f"Tile<{str(many).lower()}, {words}, {tall}, {deep}>" for many, words, tall, deep in TILES
     ],
-    "PairTile": [
-        f"Tile<false, {words}, {tall}, {deep}>" for many, words, tall, deep in TILES if not many
-    ],
     "BondTile": [
         f"Tile<true, {', '.join(map(str, tile))}>"
-        for tile in (bonds.NARROW, bonds.FLAT, bonds.DEEP)
+        for tile in (tiles.NARROW, tiles.FLAT, tiles.DEEP)
     ],
-    "Edges": [f"Edges<{tiling.INNER}>", f"Edges<{tiling.MOST_EDGES}>"],
+    "Edges": [f"Edges<{tiles.INNER}>", f"Edges<{tiles.MOST_EDGES}>"],
     "Slots": [str(slots) for slots in sorted({slots for _, slots, _ in bands.CUTS})],
     "WORDS": [str(words) for words in sorted({words for _, words, _, _ in TILES})],
     "typename": ["u1", "u2", "u4", "u8"],
@@ -108,9 +104,8 @@ def expressions(file, *, every=False):
     names = []
     if file == "runs/cuda/tiles":  # pixels may be compared by size, where all foreground is one
         tiles = [tile for tile in INSTANCES["Tile"] if "false" in tile]
-        found = cycle(["find_tiles", "find_tile_pairs"])
-        grays = zip(found, GRAYS, cycle(["u4", "u8", "u8"]), cycle(tiles), strict=False)
-        names += sorted(f"{one}<Gray<{gray}>, {node}, {tile}>" for one, gray, node, tile in grays)
+        grays = zip(GRAYS, cycle(["u4", "u8", "u8"]), cycle(tiles), strict=False)
+        names += sorted(f"find_tiles<Gray<{gray}>, {node}, {tile}>" for gray, node, tile in grays)
     if file == "runs/cuda/bands":
         grays = zip(GRAYS, cycle(["false", "true"]), cycle(INSTANCES["Slots"]), strict=False)
         names += [f"label_bands<Gray<{gray}>, {deep}, {slots}>" for gray, deep, slots in grays]
@@ -182,7 +177,7 @@ SIZES = [  # a file that has the structure, its name, and what launchers pass
     (
         "measuring/cuda/accumulate_runs",
         "Job",
-        tiling.PLAN.itemsize + run_jobs.ADDRESSES.size + run_jobs.REST.size,
+        tiles.PLAN.itemsize + tiles.ADDRESSES.size + tiles.REST.size,
     ),
     ("measuring/cuda/accumulate_runs", "Grays<u1>", sources.GRAYS.itemsize),
     ("measuring/cuda/accumulate_runs", "Grays<Nothing>", sources.NOTHING.itemsize),
@@ -190,21 +185,21 @@ SIZES = [  # a file that has the structure, its name, and what launchers pass
     ("devices/cuda/blocks", "Place", block_labels.PLACE.itemsize),
     ("runs/cuda/bands", "Bands", bands.ADDRESSES.size + bands.REST.size),
     ("measuring/cuda/columns", "Formulas", columns.FORMULAS.itemsize),
-    ("runs/cuda/bonds", "Lattice", bonds.LATTICE.itemsize),
-    ("runs/cuda/boundaries", "Boundary", boundaries.BOUNDARY.itemsize),
+    ("runs/cuda/bonds", "Lattice", tiles.LATTICE.itemsize),
+    ("runs/cuda/tile_borders", "Boundary", boundaries.BOUNDARY.itemsize),
     ("papers/weigel2011/tiles", "Lattice", meshes.LATTICE.itemsize),
 ]
 FIELDS = [
     ("devices/cuda/image_layout.cuh", "ImageLayout", image_layout.IMAGE_LAYOUT),
     ("papers/meshes/lattice.cuh", "Lattice", meshes.LATTICE),
     ("simulation/cuda/potts.cu", "Lattice", potts.LATTICE),
-    ("runs/cuda/tiling.cuh", "Plan", tiling.PLAN),
+    ("runs/cuda/tiling.cuh", "Plan", tiles.PLAN),
 ]
 WORDS = {"Index": "i8", "int": "i4", "unsigned": "u4", "signed char": "i1"}
 COUNTS = {
     "SIDES": image_layout.AXES,
-    "AXES": tiling.AXES,
-    "INNER": tiling.INNER,
+    "AXES": tiles.AXES,
+    "INNER": tiles.INNER,
     "3": 3,
     "4": 4,
     "60": 60,
@@ -251,8 +246,8 @@ def test_every_value_of_every_parameter_is_compiled():
 
 def test_kernels_of_both_papers_are_among_them():
     kalentev, komura = "papers/kalentev2011/kalentev", "papers/komura2016/komura"
-    assert set(FILES) >= {kalentev, komura, "runs/cuda/numbering"}
+    assert set(FILES) >= {kalentev, komura, "runs/cuda/labels"}
     assert "scan<u8>" in expressions(kalentev)
     assert "crop" in expressions(kalentev)
     assert "reduce_labels<u2, 6>" in expressions(komura, every=True)
-    assert "gather<i4, i8, u1>" in expressions("runs/cuda/numbering", every=True)
+    assert "gather<i4, i8, u1>" in expressions("runs/cuda/labels", every=True)

@@ -35,7 +35,7 @@ from equilabel.papers.komura2016 import cuda as komura
 from equilabel.papers.meshes import cuda as meshes
 from equilabel.papers.weigel2011 import cuda as weigel
 from equilabel.runs.cuda import numbering as roots
-from equilabel.runs.cuda import tiling
+from equilabel.runs.cuda import tiles
 from equilabel.segmentation.cuda import histogram
 from graphs import GRAPHS
 from kernels import signatures
@@ -229,7 +229,7 @@ def test_labels_are_counted_and_values_summed(started, kind, dtype):
 @pytest.mark.parametrize("many", [False, True])
 def test_runs_are_counted_and_their_values_summed(started, kind, many):
     shape, layout = LAYOUTS[kind]
-    cut = tiling.arrange(shape, layout.rank, layout.stacked, many)
+    cut = tiles.arrange(shape, layout.rank, layout.stacked, many)
     job = np.zeros((), f"V{STRUCTURES['Job']}")
     tile = f"Tile<{str(many).lower()}, {', '.join(map(str, cut.tile))}>"
     table = SimpleNamespace(job=job, tiling=cut, many=many, node="u4", tile=tile)

@@ -9,7 +9,7 @@ import pytest
 cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 
 from equilabel.domains.grid import Foreground
-from equilabel.runs.cuda import bands, jobs
+from equilabel.runs.cuda import bands, tiles
 
 SHAPE = (100, 200)
 
@@ -65,13 +65,12 @@ def driver(monkeypatch):
         alloc=alloc,
         get_current_stream=lambda: SimpleNamespace(ptr=0),
     )
-    for module in (bands, jobs):
+    for module in (bands, tiles):
         monkeypatch.setattr(module, "cupy", SimpleNamespace(cuda=cuda, ndarray=array))
     monkeypatch.setattr(bands, "kernel", lambda *_: SimpleNamespace(ptr=7))
     bands.prepare_bands.cache_clear()
     yield seen
-    for cached in (bands.prepare_bands, bands._compiled):
-        cached.cache_clear()
+    bands.prepare_bands.cache_clear()
 
 
 def prepare(image, stacked=False):
@@ -81,7 +80,7 @@ def prepare(image, stacked=False):
 
 def addresses(driver, layout, skipped):
     """Read the addresses that the last launch was given, in the order of its job."""
-    job = np.frombuffer(memory_at(driver.started[-1][2], 16), np.uint64)[0]
+    job = np.frombuffer(memory_at(driver.started[-1][2], 8), np.uint64)[0]
     return layout.unpack(memory_at(int(job) + skipped, layout.size))
 
 

@@ -67,12 +67,23 @@ __device__ inline unsigned any_bits(unsigned bits)
 #endif
 }
 
-// Over all lanes of a warp.
-__device__ inline u8 sum_of_all(u8 value)
+// Over all lanes of a warp, and over the lanes up to this one.
+template <typename Value>
+__device__ inline Value sum_of_all(Value value)
 {
 #pragma unroll
     for (int step = 16; step; step /= 2) value += __shfl_xor_sync(ALL, value, step);
     return value;
+}
+
+__device__ inline unsigned sum_up_to_lane(unsigned sum)
+{
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const unsigned other = __shfl_up_sync(ALL, sum, step);
+        if (threadIdx.x % 32 >= step) sum += other;
+    }
+    return sum;
 }
 
 // In the order of lanes, which is the same every time.

@@ -5,7 +5,7 @@
 
 #pragma once
 
-#include "devices/cuda/index.cuh"
+#include "devices/cuda/warp.cuh"
 #include "runs/cuda/pixels.cuh"
 
 // ---- How all blocks of a cooperative launch wait for each other.
@@ -156,25 +156,12 @@ __device__ inline unsigned entry_before(const Chunk& chunk, unsigned first)
 // A root becomes a child of a smaller entry only by compare-and-swap, and an entry that is not a root only gets
 // ancestors as parents: no union is lost, and chains end.
 
-__device__ inline unsigned parent_in(const volatile unsigned* parents, unsigned at)
-{
-    return parents[at];
-}
-
-// The parents of four entries in shared memory, the first of which is a multiple of four.
-__device__ inline void parents_of_four(const unsigned* parents, unsigned first, unsigned (&parent)[4])
-{
-    const unsigned place = static_cast<unsigned>(__cvta_generic_to_shared(parents + first));
-    asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(parent[0]), "=r"(parent[1]), "=r"(parent[2]), "=r"(parent[3]) : "r"(place) : "memory");
-}
-
 // Give two entries one root, the smaller of theirs: climb from both at once, with path halving.
 __device__ inline void unite_entries(unsigned* parents, unsigned one, unsigned two)
 {
-    unsigned parent = parent_in(parents, one), other = parent_in(parents, two);
+    unsigned parent = parent_of(parents, one), other = parent_of(parents, two);
     while (parent != other) {
-        const unsigned above = parent_in(parents, parent), beyond = parent_in(parents, other);
+        const unsigned above = parent_of(parents, parent), beyond = parent_of(parents, other);
         if (above == parent && beyond == other) {
             const unsigned high = max(parent, other), low = min(parent, other);
             const unsigned seen = atomicCAS(parents + high, high, low);
@@ -210,7 +197,7 @@ __device__ inline void climb_all(unsigned* parents, const unsigned (&own)[Count]
 #pragma unroll
         for (int j = 0; j < Count; ++j) {
             if (parent[j] == NONE) continue;
-            const unsigned above = parent_in(parents, parent[j]);
+            const unsigned above = parent_of(parents, parent[j]);
             if (above == parent[j]) continue;
             atomicMin(parents + own[j], above);
             parent[j] = above;
@@ -219,32 +206,25 @@ __device__ inline void climb_all(unsigned* parents, const unsigned (&own)[Count]
     }
 }
 
-constexpr unsigned UNITED = ~0u;
-
 // Pairs of entries to unite, which all threads of a block share equally. Each place first holds an item that says
 // where two runs touch, then their entries, 16 bits each: relative to `first`, and to `second` for the other one.
 struct Queue {
     unsigned *parents, *pairs, *count;
-    unsigned first, second, room;
+    unsigned first, second;
 
     // Reserve places for `pairs` pairs; returns the first place. All threads of a warp call this together.
     __device__ unsigned reserve(unsigned pairs) const
     {
-        const int lane = threadIdx.x % 32;
-        unsigned sum = pairs, before = 0;
-#pragma unroll
-        for (int step = 1; step < 32; step *= 2) {
-            const unsigned other = __shfl_up_sync(ALL, sum, step);
-            if (lane >= step) sum += other;
-        }
-        if (lane == 31 && sum) before = atomicAdd(count, sum);
+        const unsigned sum = sum_up_to_lane(pairs);
+        unsigned before = 0;
+        if (threadIdx.x % 32 == 31 && sum) before = atomicAdd(count, sum);
         return __shfl_sync(ALL, before, 31) + sum - pairs;
     }
 
     // Unite two entries if one step is enough; returns whether they are united.
     __device__ bool unite_soon(unsigned one, unsigned two) const
     {
-        const unsigned parent = parent_in(parents, first + one), other = parent_in(parents, second + two);
+        const unsigned parent = parent_of(parents, first + one), other = parent_of(parents, second + two);
         const unsigned high = max(parent, other), low = min(parent, other);
         return high == low || atomicCAS(parents + high, high, low) == high;
     }
@@ -252,8 +232,7 @@ struct Queue {
     // Unite all pairs in the queue, after a barrier of the block.
     __device__ void unite() const
     {
-        const unsigned all = min(*count, room);
-        for (unsigned at = threadIdx.x; at < all; at += blockDim.x)
+        for (unsigned at = threadIdx.x; at < *count; at += blockDim.x)
             if (const unsigned pair = pairs[at]; pair != UNITED)
                 unite_entries(parents, first + (pair >> 16), second + (pair & 0xffff));
     }
@@ -264,7 +243,14 @@ struct Queue {
 // band before, and labels them.
 
 constexpr unsigned TOLD = 0x80000000u;  // marks numbers, counts and labels; parents do not have this bit
-constexpr int PAIRS = 4, DEEP_PAIRS = 12;  // places in the queue for each chunk, in two and in three dimensions
+// Places in the queue. A chunk has at most eight touches along an edge: where a pixel has two, to the left and to the
+// right, the next one is background. In two dimensions, five are left at most when runs have parents, and the first row
+// of a band has eight with the band before.
+__device__ inline int room_for_pairs(int chunks, int across, bool deep)
+{
+    return deep ? 32 * chunks : 5 * chunks + 3 * across;
+}
+
 
 // The argument of the kernel. A band is several planes of `lines` rows; in two dimensions a plane is a row. A border
 // component has pixels in the first or last plane of its band, where another band follows; border components are
@@ -329,8 +315,8 @@ struct Memory {
         queue.first = queue.second = 0;
         queue.count = found + job.bands;
         queue.pairs = queue.count + 1;
-        queue.room = (job.lines > 1 ? DEEP_PAIRS : PAIRS) * chunks;
-        pixels = reinterpret_cast<u1*>(queue.pairs + queue.room) + job.across * job.lines;
+        const int room = room_for_pairs(chunks, job.across, job.lines > 1);
+        pixels = reinterpret_cast<u1*>(queue.pairs + room) + job.across * job.lines;
     }
 
     // Number of border components before `at` that are part of others.
@@ -340,71 +326,17 @@ struct Memory {
     }
 };
 
-// The sum over the lanes up to this one.
-__device__ inline unsigned up_to_lane(unsigned sum)
-{
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        const unsigned other = __shfl_up_sync(ALL, sum, step);
-        if (threadIdx.x % 32 >= step) sum += other;
-    }
-    return sum;
-}
-
 // The sum over the threads before this one; `of_warp` has room for 32 sums.
 __device__ inline unsigned sum_before_thread(unsigned own, unsigned* of_warp, unsigned& total)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const unsigned sum = up_to_lane(own);
+    const unsigned sum = sum_up_to_lane(own);
     if (lane == 31) of_warp[warp] = sum;
     __syncthreads();
-    const unsigned warps = up_to_lane(32 * lane < blockDim.x ? of_warp[lane] : 0);
+    const unsigned warps = sum_up_to_lane(32 * lane < blockDim.x ? of_warp[lane] : 0);
     total = __shfl_sync(ALL, warps, 31);
     const unsigned before = __shfl_sync(ALL, warps, (warp + 31) % 32);
     return (warp ? before : 0) + sum - own;
-}
-
-// The same for two numbers of at most 4 in each slot of all threads, in its halves; slots come before threads in the
-// order of summation. `own` becomes the sums before; returns the sums of all.
-template <int Slots>
-__device__ inline unsigned sum_before_slots(unsigned (&own)[Slots])
-{
-    static_assert(Slots <= 4, "sums of a warp take a byte");
-    __shared__ unsigned of_warp[Slots][32], of_slot[Slots];
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    unsigned low = 0, high = 0;
-#pragma unroll
-    for (int slot = 0; slot < Slots; ++slot) {
-        low |= (own[slot] & 0xffff) << 8 * slot;
-        high |= (own[slot] >> 16) << 8 * slot;
-    }
-    if (Slots > 2) {
-        low = up_to_lane(low);
-        high = up_to_lane(high);
-    } else {
-        low = up_to_lane(low | high << 16);
-        high = low >> 16;
-    }
-#pragma unroll
-    for (int slot = 0; slot < Slots; ++slot) {
-        const unsigned sum = (low >> 8 * slot & 255) | (high >> 8 * slot & 255) << 16;
-        if (lane == 31) of_warp[slot][warp] = sum;
-        own[slot] = sum - own[slot];
-    }
-    __syncthreads();
-    for (int slot = warp; slot < Slots; slot += warps) {
-        const unsigned part = lane < warps ? of_warp[slot][lane] : 0, sum = up_to_lane(part);
-        of_warp[slot][lane] = sum - part;
-        if (lane == 31) of_slot[slot] = sum;
-    }
-    __syncthreads();
-    unsigned total = 0;
-#pragma unroll
-    for (int slot = 0; slot < Slots; ++slot) {
-        own[slot] += total + of_warp[slot][warp];
-        total += of_slot[slot];
-    }
-    return total;
 }
 
 // Count the border components of a band that are part of others, and keep their parents.
@@ -413,7 +345,7 @@ __device__ inline unsigned count_merged(const Bands& job, const Memory& memory, 
     unsigned total = 0;
     for (unsigned from = 0; from <= all; from += blockDim.x) {
         const unsigned at = from + threadIdx.x, own = first + at;
-        const unsigned parent = at < all ? parent_in(job.nodes, own) : own;
+        const unsigned parent = at < all ? parent_of(job.nodes, own) : own;
         const unsigned set = __ballot_sync(ALL, parent != own);
         if (parent != own) memory.labels[at] = parent;
         if (threadIdx.x % 32 == 0 && at <= all) memory.merged[at / 32] = set;
@@ -428,7 +360,7 @@ __device__ inline void sum_merged(const Memory& memory, unsigned all)
     unsigned before = 0;
     for (unsigned from = 0; from <= all / 32; from += 32) {
         const unsigned at = from + threadIdx.x, own = at <= all / 32 ? __popc(memory.merged[at]) : 0;
-        const unsigned sum = up_to_lane(own);
+        const unsigned sum = sum_up_to_lane(own);
         if (at <= all / 32) memory.sums[at] = before + sum - own;
         before += __shfl_sync(ALL, sum, 31);
     }
@@ -438,7 +370,7 @@ __device__ inline void sum_merged(const Memory& memory, unsigned all)
 __device__ inline unsigned told(const unsigned* number)
 {
     unsigned found = 0;
-    while (!(found & TOLD)) found = parent_in(number, 0);
+    while (!(found & TOLD)) found = parent_of(number, 0u);
     return found & ~TOLD;
 }
 
@@ -455,8 +387,8 @@ __device__ inline unsigned label_nodes(const Bands& job, const Memory& memory, i
     // Merged components keep their root; a root publishes its number in the band.
     for (unsigned at = threadIdx.x; at < all; at += blockDim.x)
         if (memory.merged[at / 32] >> at % 32 & 1) {
-            unsigned root = memory.labels[at], parent = parent_in(nodes, root);
-            for (; parent != root && !(parent & TOLD); parent = parent_in(nodes, root)) {
+            unsigned root = memory.labels[at], parent = parent_of(nodes, root);
+            for (; parent != root && !(parent & TOLD); parent = parent_of(nodes, root)) {
                 root = parent;
                 __stcg(nodes + first + at, root);  // shortens the chain for others
             }

@@ -72,15 +72,15 @@ __device__ inline void paint_chunk(u4* labels, unsigned set, const unsigned (&la
 // A thread has a chunk in each of its slots, and a bit of `roots` and `marked` for each entry of these. Neighboring
 // threads have neighboring chunks.
 template <typename Pixel, bool Deep, int Slots>
-struct BandRuns {
+struct Band {
     const Bands& job;
     const Memory memory;
     const int number, top, tall;  // of the band; its first row and its rows
     const int row, at;            // of the chunk in slot 0; beyond all rows if the thread has none
     unsigned set[Slots], roots = 0, marked = 0;
-    bool late = false;  // whether the queue was too short for some touches
+    unsigned before[Slots];  // components before the chunk; in the upper half, border components
 
-    __device__ BandRuns(const Bands& job, void* shared)
+    __device__ Band(const Bands& job, void* shared)
         : job(job), memory(shared, job, Slots * blockDim.x), number(blockIdx.x), top(number * job.rows),
           tall(min(job.rows, job.height - top)),
           row(Slots == 1 || threadIdx.x < job.stride ? threadIdx.x / job.across : job.height),
@@ -174,17 +174,8 @@ struct BandRuns {
     {
         if (!__any_sync(ALL, touch)) return;
         unsigned place = memory.queue.reserve(__popc(touch));
-        for (; touch; touch &= touch - 1, ++place) {
-            if (place < memory.queue.room)
-                memory.queue.pairs[place] = item_of(slot, step, touch);
-            else
-                late = true;
-        }
-    }
-
-    __device__ unsigned item_of(int slot, int step, unsigned touch) const
-    {
-        return number_of(slot) << 7 | step << 5 | (__ffs(touch) - 1);
+        for (; touch; touch &= touch - 1, ++place)
+            memory.queue.pairs[place] = number_of(slot) << 7 | step << 5 | (__ffs(touch) - 1);
     }
 
     // The two entries that touch; entries in the plane before the band are negative.
@@ -195,24 +186,6 @@ struct BandRuns {
         const int other = chunk - back * job.across + (at >> 3);
         return make_int2(ENTRIES * chunk + entry_at(memory.pixels[chunk], pixel),
                          ENTRIES * other + entry_at(memory.pixels[other], at & 7));
-    }
-
-    // Call `work` with all touches, or with `before` only those between the first plane and the plane before the band.
-    template <typename Do>
-    __device__ void with_touches(bool before, const Do& work) const
-    {
-#pragma unroll
-        for (int slot = 0; slot < (before && !Deep ? 1 : Slots); ++slot) {
-            const int row = row_of(slot);
-            for (int step = 0; step < (Deep ? 4 : 1); ++step) {
-                if (before && step == 1) continue;
-                const Edge edge = before ? Edge(job, step, row, false) : edge_at(step, row);
-                unsigned touch = 0;
-                if (set[slot] && edge.exists && (!before || in_first_plane(slot)))
-                    touch = touching(chunk_at(edge, row), edge.corners);
-                work(slot, step, touch);
-            }
-        }
     }
 
     // Point every entry at an earlier one that it touches, if any; other touches go into the queue.
@@ -252,7 +225,8 @@ struct BandRuns {
             if (heads == 0) return;
             const unsigned own[ENTRIES] = {first, first + 1, first + 2, first + 3};
             unsigned parent[ENTRIES];
-            parents_of_four(memory.parents, first, parent);
+#pragma unroll
+            for (int j = 0; j < ENTRIES; ++j) parent[j] = parent_of(memory.parents, own[j]);
             climb_all(memory.parents, own, parent);
 #pragma unroll
             for (int j = 0; j < ENTRIES; ++j)
@@ -266,7 +240,7 @@ struct BandRuns {
 #pragma unroll
                 for (int slot = 0; slot < Slots; ++slot) {
                     own[slot] = rest[slot] ? first_of(slot) + (__ffs(rest[slot]) - 1) / 2 : NONE;
-                    parent[slot] = rest[slot] ? parent_in(memory.parents, own[slot]) : NONE;
+                    parent[slot] = rest[slot] ? parent_of(memory.parents, own[slot]) : NONE;
                 }
                 climb_all(memory.parents, own, parent);
                 any = 0;
@@ -282,19 +256,10 @@ struct BandRuns {
     __device__ void unite_runs()
     {
         const auto& queue = memory.queue;
-        const unsigned all = min(*queue.count, queue.room);
-        for (unsigned at = threadIdx.x; at < all; at += blockDim.x) {
+        for (unsigned at = threadIdx.x; at < *queue.count; at += blockDim.x) {
             const int2 pair = entries_of(queue.pairs[at]);
             queue.pairs[at] = queue.unite_soon(pair.x, pair.y) ? UNITED : pair.x << 16 | pair.y;
         }
-        if (late)
-            with_touches(false, [&](int slot, int step, unsigned touch) {
-                for (; touch; touch &= touch - 1) {
-                    const int2 pair = entries_of(item_of(slot, step, touch));
-                    unite_entries(memory.parents, pair.x, pair.y);
-                }
-            });
-        late = false;
         __syncthreads();
         climb([](int, int, unsigned) {});
         queue.unite();
@@ -306,40 +271,13 @@ struct BandRuns {
         if (threadIdx.x == 0) *memory.queue.count = 0;
         climb([&](int slot, int entry, unsigned root) {
             if (root == first_of(slot) + entry) roots |= 1u << (ENTRIES * slot + entry);
-            if ((in_first_plane(slot) || in_last_plane(slot)) && !(parent_in(memory.marks, root / 32) >> root % 32 & 1))
+            if ((in_first_plane(slot) || in_last_plane(slot)) && !(parent_of(memory.marks, root / 32) >> root % 32 & 1))
                 atomicOr(memory.marks + root / 32, 1u << root % 32);
         });
     }
-};
 
-// Unites border components of all bands as nodes, labels them, and paints pixels.
-template <typename Pixel, bool Deep, int Slots>
-struct Band : BandRuns<Pixel, Deep, Slots> {
-    using Runs = BandRuns<Pixel, Deep, Slots>;
-    using Runs::job;
-    using Runs::memory;
-    using Runs::number;
-    using Runs::top;
-    using Runs::tall;
-    using Runs::at;
-    using Runs::set;
-    using Runs::roots;
-    using Runs::marked;
-    using Runs::late;
-    using Runs::row_of;
-    using Runs::number_of;
-    using Runs::first_of;
-    using Runs::in_last_plane;
-    using Runs::begin_of;
-    using Runs::count_of;
-    using Runs::with_touches;
-    using Runs::entries_of;
-    using Runs::item_of;
-    using Runs::put;
-
-    unsigned before[Slots];  // components before the chunk; in the upper half, border components
-
-    __device__ Band(const Bands& job, void* shared) : Runs(job, shared) {}
+    // -------------------------------------------------------------------------------------
+    // Unites border components of all bands as nodes, labels them, and paints pixels.
 
     // Components, or border components, of the band before the one of a bit of a slot.
     __device__ unsigned roots_before(int slot, unsigned bit) const
@@ -364,7 +302,13 @@ struct Band : BandRuns<Pixel, Deep, Slots> {
             marked |= mark << ENTRIES * slot;
             before[slot] = __popc(own) | static_cast<unsigned>(__popc(mark)) << 16;
         }
-        const unsigned total = sum_before_slots(before);
+        __shared__ unsigned of_warp[Slots][32];
+        unsigned total = 0, all;
+#pragma unroll
+        for (int slot = 0; slot < Slots; ++slot) {
+            before[slot] = total + sum_before_thread(before[slot], of_warp[slot], all);
+            total += all;
+        }
 #pragma unroll
         for (int slot = 0; slot < Slots; ++slot)
             for (unsigned rest = bits_of(marked, slot); rest; rest &= rest - 1) {
@@ -399,7 +343,16 @@ struct Band : BandRuns<Pixel, Deep, Slots> {
             reinterpret_cast<uint2*>(job.tables)[there * job.across + at] =
                 make_uint2(border[0] | border[1] << 16, border[2] | border[3] << 16);
         }
-        with_touches(true, [&](int slot, int step, unsigned touch) { put(slot, step, touch); });
+#pragma unroll
+        for (int slot = 0; slot < (Deep ? Slots : 1); ++slot) {
+            const int row = row_of(slot);
+            for (int step = 0; step < (Deep ? 4 : 1); ++step) {
+                if (step == 1) continue;
+                const Edge edge(job, step, row, false);
+                const bool some = set[slot] && edge.exists && in_first_plane(slot);
+                put(slot, step, some ? touching(chunk_at(edge, row), edge.corners) : 0);
+            }
+        }
     }
 
     // The border component of an entry in the plane before the band.
@@ -413,8 +366,8 @@ struct Band : BandRuns<Pixel, Deep, Slots> {
     {
         const unsigned base = number * room_for_borders(job);
         const unsigned other_base = base - room_for_borders(job);
-        const Queue queue{job.nodes, memory.queue.pairs, memory.queue.count, base, other_base, memory.queue.room};
-        const unsigned touches = min(*queue.count, queue.room), lane = threadIdx.x % 32;
+        const Queue queue{job.nodes, memory.queue.pairs, memory.queue.count, base, other_base};
+        const unsigned touches = *queue.count, lane = threadIdx.x % 32;
         for (unsigned from = threadIdx.x - lane; from < touches; from += blockDim.x) {
             const unsigned at = from + lane;
             unsigned one = 0, two = 0, pair = UNITED;
@@ -430,17 +383,10 @@ struct Band : BandRuns<Pixel, Deep, Slots> {
                 queue.pairs[at] = seen || queue.unite_soon(one, two) ? UNITED : pair;
             }
         }
-        if (late)
-            with_touches(true, [&](int slot, int step, unsigned touch) {
-                for (; touch; touch &= touch - 1) {
-                    const int2 pair = entries_of(item_of(slot, step, touch));
-                    unite_entries(job.nodes, queue.first + border_of(pair.x), queue.second + border_before(pair.y));
-                }
-            });
         __syncthreads();
         for (unsigned node = threadIdx.x; node < all; node += blockDim.x) {
             const unsigned own[1] = {base + node};
-            unsigned parent[1] = {parent_in(job.nodes, own[0])};
+            unsigned parent[1] = {parent_of(job.nodes, own[0])};
             climb_all(job.nodes, own, parent);
         }
         queue.unite();
@@ -452,9 +398,9 @@ struct Band : BandRuns<Pixel, Deep, Slots> {
     {
         const unsigned base = number * room_for_borders(job);
         for (unsigned node = threadIdx.x - 32; node < all; node += blockDim.x - 32) {
-            const unsigned parent = parent_in(job.nodes, base + node);
+            const unsigned parent = parent_of(job.nodes, base + node);
             if (parent == base + node) continue;
-            const unsigned above = parent_in(job.nodes, parent);
+            const unsigned above = parent_of(job.nodes, parent);
             if (above != parent && !(above & TOLD)) atomicMin(job.nodes + base + node, above);
         }
     }

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import struct
+from ctypes import addressof, c_char
 from functools import lru_cache
 from itertools import accumulate
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cupy
+import numpy as np
 
 from equilabel.devices.cuda.kernels import handle, kernel
 
-from .jobs import ALIGNED, COMPARES, FAILURES, Labeler, Launch, level_bits, pixel_type
+from .tiles import COMPARES, FAILURES, Count, can_receive, level_bits, pixel_type
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
     from equilabel.domains.grid import Foreground
 
 CHUNK, ENTRIES = 8, 4  # pixels and entries of a chunk, see band_nodes.cuh
-PAIRS, DEEP_PAIRS = 4, 12  # places in the queue for each chunk, see band_nodes.cuh
 SHARED = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
-STATIC = 1024  # bytes of static shared memory of the kernel
+STATIC = 640  # bytes of static shared memory of the kernel
 COOPERATIVE = 95  # cudaDevAttrCooperativeLaunch
 MULTIPROCESSORS = 16  # cudaDevAttrMultiProcessorCount
 # Threads of a block, chunks of a thread, and most bands: the first entry that fits is used.
@@ -33,7 +34,9 @@ CUTS = (
     (1024, 2, 132),
     (1024, 4, 132),
 )
-ADDRESSES = struct.Struct("6Q")  # of `Bands`, see band_nodes.cuh
+ALIGNED = 16
+ARGUMENT = struct.Struct("Q")  # the address of `Bands`, see band_nodes.cuh, which follows
+ADDRESSES = struct.Struct("6Q")  # of `Bands`
 REST = struct.Struct("Q12i")  # of `Bands`, after its addresses
 
 
@@ -58,8 +61,8 @@ class Cut(NamedTuple):
         words, plane = self.most // 32 + 1, self.across * self.lines
         chunks = self.slots * self.threads
         tables = ENTRIES * chunks + chunks // CHUNK + 2 * words + self.most + self.bands
-        queue = 1 + (DEEP_PAIRS if self.lines > 1 else PAIRS) * chunks
-        return 4 * (tables + queue) + plane + chunks
+        pairs = 32 * chunks if self.lines > 1 else 5 * chunks + 3 * self.across
+        return 4 * (tables + 1 + pairs) + plane + chunks
 
     def begins(self) -> tuple[int, ...]:
         """Return offsets of tables (not image or labels) in their memory, and its size in bytes."""
@@ -94,6 +97,66 @@ def _limits(device: int) -> tuple[int, int]:
     attribute = cupy.cuda.runtime.deviceGetAttribute
     most = attribute(MULTIPROCESSORS, device) if attribute(COOPERATIVE, device) else 1
     return most, attribute(SHARED, device) - STATIC
+
+
+class Launch(NamedTuple):
+    """The launch for images of one shape, type, foreground and neighborhood."""
+
+    function: int  # handle of the kernel
+    cut: Cut
+    device: int
+    alignment: int  # address of the pixels modulo 16
+    rest: bytes  # of `Bands`, after its addresses
+
+
+class Labeler:
+    """Labels images of one kind in one thread: it owns an argument buffer that each call fills in.
+
+    `shape` is that of the images; axes of length 1 are left out in `launch`.
+    """
+
+    __slots__ = ("_address", "_begins", "_launch", "_memory", "_shape", "_size")
+
+    def __init__(self, launch: Launch, shape: tuple[int, ...]) -> None:
+        cut = launch.cut
+        self._launch, self._shape, self._begins = launch, shape, cut.begins()
+        self._size = cut.bands, 1, 1, cut.threads, 1, 1, cut.shared
+        self._memory = bytearray(ARGUMENT.size + ADDRESSES.size) + launch.rest
+        self._address = addressof((c_char * len(self._memory)).from_buffer(self._memory))
+        ARGUMENT.pack_into(self._memory, 0, self._address + ARGUMENT.size)
+
+    def __call__(
+        self, image: cupy.ndarray, out: cupy.ndarray = None
+    ) -> tuple[cupy.ndarray, Count] | None:
+        """Return labels (int32, or `out`) and their number, or None if an image is unsupported."""
+        launch, data = self._launch, image.data
+        pixels = data.ptr
+        if (
+            pixels % ALIGNED != launch.alignment
+            or data.device_id != launch.device
+            or not image.flags.c_contiguous
+            or cupy.cuda.runtime.getDevice() != launch.device
+            or (out is not None and not can_receive(out, image))
+        ):
+            return None
+        *begins, found, room = self._begins
+        try:
+            labels = cupy.ndarray(self._shape, np.int32) if out is None else out
+            written = labels.data.ptr
+            if written % ALIGNED:
+                return None
+            tables = cupy.cuda.alloc(room)
+            told = [tables.ptr + begin for begin in (*begins, found)]
+            ADDRESSES.pack_into(self._memory, ARGUMENT.size, pixels, written, *told)
+            stream = cupy.cuda.get_current_stream().ptr
+            size, driver = (*self._size, stream), cupy.cuda.driver
+            if size[0] > 1:  # blocks must run at the same time
+                driver.launchCooperativeKernel(launch.function, *size, self._address)
+            else:
+                driver.launchKernel(launch.function, *size, self._address, 0)
+        except FAILURES:
+            return None
+        return labels, Count(tables, found)
 
 
 def labeler_for(
@@ -132,7 +195,7 @@ def prepare_bands(
     `alignment` is the address of the pixels modulo 16; `device` is the current device. All bands
     run at the same time, because they wait for each other.
     """
-    width, deep = shape[-1], len(shape) == 3
+    width = shape[-1]
     most, shared = _limits(device)
     found = cut(shape, most, shared)
     if found is None:
@@ -152,28 +215,8 @@ def prepare_bands(
         dtype.itemsize == 1 and width % CHUNK == 0 and alignment % CHUNK == 0,
         (width % 4 == 0) + (width % (2 * CHUNK) == 0),
     )
-    *begins, number, room = found.begins()
-    return Launch(
-        _compiled(pixel_type(dtype, foreground), deep, found.slots, shared, device),
-        found.bands,
-        found.threads,
-        found.shared,
-        found.bands > 1,
-        device,
-        alignment,
-        bytes(ADDRESSES.size) + rest,
-        ADDRESSES,
-        0,
-        (0, 0, *begins, number),
-        1,
-        number,
-        room,
-    )
-
-
-@lru_cache(64)
-def _compiled(pixel: str, deep: bool, slots: int, shared: int, device: int) -> int:
-    """Return the handle of the kernel for such pixels, with `shared` bytes of shared memory."""
-    function = kernel("runs/cuda/bands", f"label_bands<{pixel}, {str(deep).lower()}, {slots}>")
+    deep = "true" if len(shape) == 3 else "false"
+    pixel = pixel_type(dtype, foreground)
+    function = kernel("runs/cuda/bands", f"label_bands<{pixel}, {deep}, {found.slots}>")
     function.max_dynamic_shared_size_bytes = shared
-    return handle(function)
+    return Launch(handle(function), found, device, alignment, rest)

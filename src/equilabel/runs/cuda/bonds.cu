@@ -1,8 +1,6 @@
 // Passes of `runs` on lattices of bonds, 32 sites at a time.
 
-#include "devices/cuda/union_find.cuh"
 #include "runs/cuda/pixels.cuh"
-#include "runs/cuda/tile_unions.cuh"
 
 constexpr int MOST_STEPS = 64;  // bits of a site
 
@@ -66,24 +64,6 @@ __device__ inline unsigned new_joins(unsigned bonds, unsigned ours, unsigned the
 // First pass of `runs` on a lattice of bonds: runs along rows, and components of every tile, in shared
 // memory. Tiles are those of images of several values, because each site may be a run.
 
-// Point every run at a run above that a bond joins it with, or at itself; bits that were used are removed.
-__device__ inline void adopt(unsigned& joins, unsigned begins, unsigned base, unsigned run,
-                             unsigned other_begins, unsigned other_base, unsigned other,
-                             unsigned* parents)
-{
-    for (unsigned rest = begins; rest; ++run) {
-        const unsigned bit = rest & -rest;
-        rest ^= bit;
-        const unsigned span = (rest ? rest & -rest : 0) - bit;
-        const unsigned own = entry(base, run), found = joins & span;
-        parents[own] = own;
-        if (found) {
-            parents[own] = entry(other_base, run_at(other, other_begins, __ffs(found) - 1));
-            joins ^= found & -found;
-        }
-    }
-}
-
 // One block per tile. Writes `bits` (all are set) and `begins`, the nodes as their own parents, the node of
 // every run, and the numbers of runs and nodes of each segment. Clears `states` for the pass that numbers.
 template <typename Word, typename Id, typename BondTile>
@@ -125,16 +105,11 @@ __global__ void __launch_bounds__(THREADS, 4)
 
     // The row above comes first: it gives most runs their parents without a race.
     const int above = y > 0 ? thread - Words : thread;
-    const unsigned above_start = starts[above];
-    unsigned joins = y > 0 ? downs[above] & set : 0;
-    joins = new_joins<Words>(joins, above_start, start[0]);
-    adopt(joins, start[0], row * Pitch, run[0], above_start, (row - 1) * Pitch, firsts[above], parents);
+    const unsigned above_start[1] = {starts[above]};
+    Touch joins[1] = {{new_joins<Words>(y > 0 ? downs[above] & set : 0, above_start[0], start[0]), 0, 0}};
+    adopt(joins[0], start[0], row * Pitch, run[0], above_start[0], (row - 1) * Pitch, firsts[above], false, parents);
     __syncthreads();
-    for (; joins; joins &= joins - 1) {
-        const int bit = __ffs(joins) - 1;
-        unite_shared(parents, entry(row * Pitch, run_at(run[0], start[0], bit)),
-                     entry((row - 1) * Pitch, run_at(firsts[above], above_start, bit)));
-    }
+    unite_touching<Words, Pitch>(joins, start, run, row, above_start, row - 1, firsts + above, parents);
     // All other bonds that stay in the tile and do not lead around the lattice.
     for (int k = 0; k < lattice.count; ++k) {
         const signed char* const step = lattice.step[k];
@@ -180,17 +155,8 @@ struct Spot {
     {
 #pragma unroll
         for (int axis = AXES - 1; axis >= 0; --axis) {
-            const int side = plan.shape[axis];
-            at[axis] = 0;
-            if (side == 1) continue;
-            if (row >> 32) {
-                at[axis] = static_cast<int>(row % side);
-                row /= side;
-            } else {
-                const unsigned low = static_cast<unsigned>(row), above = low / side;
-                at[axis] = static_cast<int>(low - above * side);
-                row = above;
-            }
+            at[axis] = static_cast<int>(row % plan.shape[axis]);
+            row /= plan.shape[axis];
         }
     }
 

@@ -1,4 +1,4 @@
-"""Launchers for boundaries.cu, with the names and signatures of `equilabel.runs.cpu.boundaries`."""
+"""Launchers for boundaries, see tile_borders.cu, with the signatures of the twin on the CPU."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ def join_roots(grid: Grid, roots: Array) -> None:
     values = grid.values[0]
     for boundary, faces in _describe(grid):
         launch(
-            kernel("runs/cuda/boundaries", f"join_faces<{values.dtype.str[1:]}>"),
+            kernel("runs/cuda/tile_borders", f"join_faces<{values.dtype.str[1:]}>"),
             faces,
             values,
             np.bool_(many),
             boundary,
             roots,
         )
-    launch(kernel("runs/cuda/boundaries", "settle"), roots.size, roots.size, roots)
+    launch(kernel("runs/cuda/tile_borders", "settle"), roots.size, roots.size, roots)
 
 
 def join_runs(table: Any, grid: Grid) -> None:
     """Unite the nodes that touch across periodic boundaries, after `passes.unite` was started."""
     types = f"u{grid.pixels.itemsize}, {table.node}, {table.tile}"
     for boundary, faces in _describe(grid):
-        launch(kernel("runs/cuda/boundaries", f"join_nodes<{types}>"), faces, table.job, boundary)
+        launch(kernel("runs/cuda/tile_borders", f"join_nodes<{types}>"), faces, table.job, boundary)
 
 
 def _describe(grid: Grid) -> Iterator[tuple[Array, int]]:
-    """Yield the boundary of each periodic axis as boundaries.cu reads it, and its elements."""
+    """Yield the boundary of each periodic axis as tile_borders.cu reads it, and its elements."""
     rank = len(grid.shape)
     missing = SIDES - rank
     for axis in np.flatnonzero(grid.periodic):

@@ -100,7 +100,6 @@ constexpr Index FIRST = 2;     // neighbors of each vertex that are united befor
 constexpr Index FEW = 16;      // further neighbors up to which one thread unites a vertex
 constexpr Index PIECE = 2048;  // neighbors of a longer list that a warp unites together
 constexpr int AHEAD = 4;       // neighbors whose parents are read at once
-constexpr int PAIR = 2;        // vertices of a thread of `initialize` and `unite_all`
 constexpr int SAMPLE = 1024;   // vertices in which the largest component is searched
 
 // Point every vertex at the first smaller one of its first neighbors, or at itself.
@@ -108,32 +107,13 @@ template <typename Offset, typename Node, typename Id>
 __global__ void initialize(const Offset* __restrict__ offsets, const Node* __restrict__ neighbors,
                            Index size, Id* __restrict__ parents)
 {
-    Offset begin[PAIR], end[PAIR];
-    Id parent[PAIR];
-#pragma unroll
-    for (int b = 0; b < PAIR; ++b) {
-        const Index i = thread_index(b, PAIR);
-        begin[b] = i < size ? offsets[i] : 0;
-        end[b] = i < size ? min(begin[b] + static_cast<Offset>(FEW), offsets[i + 1]) : 0;
-        parent[b] = static_cast<Id>(i);
-    }
-    bool more = true;
-    for (Offset k = 0; more; ++k) {
-        more = false;
-#pragma unroll
-        for (int b = 0; b < PAIR; ++b) {
-            const Id vertex = static_cast<Id>(thread_index(b, PAIR));
-            if (parent[b] == vertex && k < end[b] - begin[b]) {
-                parent[b] = min(vertex, static_cast<Id>(neighbors[begin[b] + k]));
-                more = true;
-            }
-        }
-    }
-#pragma unroll
-    for (int b = 0; b < PAIR; ++b) {
-        const Index i = thread_index(b, PAIR);
-        if (i < size) parents[i] = parent[b];
-    }
+    const Index i = thread_index();
+    if (i >= size) return;
+    const Id vertex = static_cast<Id>(i);
+    const Index last = offsets[i + 1], end = min(offsets[i] + FEW, last);
+    Id parent = vertex;
+    for (Index k = offsets[i]; k < end && parent == vertex; ++k) parent = min(vertex, static_cast<Id>(neighbors[k]));
+    parents[i] = parent;
 }
 
 template <typename Id>
@@ -223,65 +203,21 @@ __device__ inline void leave(Index vertex, Index begin, Index end, Node* __restr
     }
 }
 
-// Unite all vertices with their smaller neighbors, except for the first of a short list, to which `initialize`
-// points the vertex. Longer lists are left to `unite_pieces`.
-template <typename Offset, typename Node, typename Id>
-__global__ void unite_all(const Offset* __restrict__ offsets, const Node* __restrict__ neighbors,
-                          Index size, Id* parents, Node* __restrict__ vertices,
-                          Offset* __restrict__ begins, unsigned long long* count)
-{
-    Offset begin[PAIR], end[PAIR];
-    int below[PAIR];
-#pragma unroll
-    for (int b = 0; b < PAIR; ++b) {
-        const Index i = thread_index(b, PAIR);
-        begin[b] = i < size ? offsets[i] : 0;
-        end[b] = i < size ? offsets[i + 1] : 0;
-        below[b] = 0;
-        if (end[b] - begin[b] > FEW) {
-            leave<Offset, Node>(i, begin[b], end[b], vertices, begins, count);
-            end[b] = begin[b];
-        }
-    }
-    bool more = true;
-    for (Offset k = 0; more; ++k) {
-        more = false;
-#pragma unroll
-        for (int b = 0; b < PAIR; ++b) {
-            if (k < end[b] - begin[b]) {
-                below[b] += neighbors[begin[b] + k] < thread_index(b, PAIR);
-                more = true;
-            }
-        }
-    }
-#pragma unroll
-    for (int b = 0; b < PAIR; ++b) {
-        const Id vertex = static_cast<Id>(thread_index(b, PAIR));
-        bool joined = false;
-        for (Offset k = begin[b]; below[b] > 1 && k < end[b]; ++k) {
-            const Id other = static_cast<Id>(neighbors[k]);
-            if (other >= vertex) continue;
-            if (joined) unite_near(parents, vertex, other);
-            joined = true;
-        }
-    }
-}
-
-// Unite vertices outside the largest component with their other neighbors; or all vertices with their smaller
-// ones, if `largest` is NONE. One thread takes a short list, a warp a longer one, and `unite_pieces` one that is
+// Unite vertices outside the largest component with their neighbors from the `first` on; or all vertices with their
+// smaller ones, if `largest` is NONE or null. One thread takes a short list, a warp a longer one, and `unite_pieces` one that is
 // longer than PIECE. A vertex that joins the largest component meanwhile may be skipped as well: an edge from
 // it to a vertex outside is seen from there.
 template <typename Offset, typename Node, typename Id>
 __global__ void unite_rest(const Offset* __restrict__ offsets, const Node* __restrict__ neighbors,
-                           Index size, Id* parents, const Id* __restrict__ largest,
+                           Index size, Id* parents, const Id* __restrict__ largest, Index first,
                            Node* __restrict__ vertices, Offset* __restrict__ begins,
                            unsigned long long* count)
 {
     const Index i = thread_index();
-    const bool all = *largest == NONE<Id>;
+    const bool all = !largest || *largest == NONE<Id>;
     Index begin = 0, end = 0;
     if (i < size && (all || parents[i] != *largest)) {
-        begin = offsets[i] + FIRST;
+        begin = offsets[i] + first;
         end = offsets[i + 1];
     }
     if (end - begin <= FEW)
@@ -309,7 +245,7 @@ __global__ void unite_pieces(const Offset* __restrict__ offsets,
                              const unsigned long long* __restrict__ count)
 {
     const Index warps = static_cast<Index>(gridDim.x) * blockDim.x / 32, pieces = *count;
-    const bool all = !largest || *largest == NONE<Id>;  // null after `unite_all`
+    const bool all = !largest || *largest == NONE<Id>;
     for (Index piece = thread_index() / 32; piece < pieces; piece += warps) {
         const Index i = vertices[piece], begin = begins[piece], last = offsets[i + 1];
         const Index end = min(begin + PIECE, last);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import cupy
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from equilabel.domains.graph import Graph
 
 SAMPLE = 1024  # threads of `find_largest`
-FEW, PIECE, BATCH, PAIR = 16, 2048, 4, 2  # as in graphs.cu
+FIRST, PIECE, BATCH = 2, 2048, 4  # as in graphs.cu
 BLOCKS = 2048  # blocks that share the pieces of long lists
 
 
@@ -21,7 +21,7 @@ def initialize(domain: Graph) -> cupy.ndarray:
     size = domain.size
     parents = cupy.empty(size, cupy.uint32 if size < 2**32 else cupy.uint64)
     function = kernel("runs/cuda/graphs", f"initialize<{_types(domain, parents)}>")
-    launch(function, -(-size // PAIR), domain.offsets, domain.neighbors, size, parents)
+    launch(function, size, domain.offsets, domain.neighbors, size, parents)
     return parents
 
 
@@ -48,40 +48,28 @@ def find_largest(parents: cupy.ndarray) -> cupy.ndarray:
 
 def unite_all(domain: Graph, parents: cupy.ndarray) -> None:
     """Unite every vertex with its smaller neighbors."""
-    size, types = domain.size, _types(domain, parents)
-    pieces = _pieces(domain, FEW)
-    function = kernel("runs/cuda/graphs", f"unite_all<{types}>")
-    arrays = domain.offsets, domain.neighbors, size, parents
-    launch(function, -(-size // PAIR), *arrays, *pieces)
-    _unite_pieces(domain, parents, 0, pieces)
+    _unite(domain, parents, 0, 0)
 
 
 def unite_rest(domain: Graph, parents: cupy.ndarray, largest: cupy.ndarray) -> None:
     """Unite vertices outside the component of `largest` with their other neighbors."""
+    _unite(domain, parents, largest, FIRST)
+
+
+def _unite(domain: Graph, parents: cupy.ndarray, largest: cupy.ndarray | int, first: int) -> None:
+    """Unite vertices with their neighbors from the `first` on; if `largest` is 0, all of them."""
     size, types = domain.size, _types(domain, parents)
-    pieces = _pieces(domain, PIECE)
-    function = kernel("runs/cuda/graphs", f"unite_rest<{types}>")
-    launch(function, size, domain.offsets, domain.neighbors, size, parents, largest, *pieces)
-    _unite_pieces(domain, parents, largest, pieces)
-
-
-def _pieces(domain: Graph, most: int) -> tuple[cupy.ndarray, cupy.ndarray, cupy.ndarray]:
-    """Return room for the pieces of lists that are longer than `most`, and for their number."""
-    pieces = domain.neighbors.size // most + domain.neighbors.size // PIECE + 1
-    return (
-        cupy.empty(pieces, domain.neighbors.dtype),
-        cupy.empty(pieces, domain.offsets.dtype),
+    arrays = domain.offsets, domain.neighbors
+    most = 2 * (domain.neighbors.size // PIECE) + 1
+    pieces = (  # of long lists, and their number
+        cupy.empty(most, domain.neighbors.dtype),
+        cupy.empty(most, domain.offsets.dtype),
         cupy.zeros((), cupy.uint64),
     )
-
-
-def _unite_pieces(
-    domain: Graph, parents: cupy.ndarray, largest: cupy.ndarray | int, pieces: tuple[Any, Any, Any]
-) -> None:
-    """Unite vertices with the pieces of their lists; if `largest` is 0, all with smaller ones."""
-    function = kernel("runs/cuda/graphs", f"unite_pieces<{_types(domain, parents)}>")
-    threads = min(BLOCKS * THREADS, 32 * pieces[0].size)
-    launch(function, threads, domain.offsets, domain.neighbors, parents, largest, *pieces)
+    function = kernel("runs/cuda/graphs", f"unite_rest<{types}>")
+    launch(function, size, *arrays, size, parents, largest, first, *pieces)
+    function = kernel("runs/cuda/graphs", f"unite_pieces<{types}>")
+    launch(function, min(BLOCKS * THREADS, 32 * most), *arrays, parents, largest, *pieces)
 
 
 def finish(parents: cupy.ndarray) -> cupy.ndarray:

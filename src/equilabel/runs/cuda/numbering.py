@@ -1,4 +1,4 @@
-"""Launchers for numbering.cu, with the names and signatures of `equilabel.runs.cpu.numbering`."""
+"""Launchers for roots, see labels.cu, with the signatures of `equilabel.runs.cpu.numbering`."""
 
 import cupy
 
@@ -11,8 +11,8 @@ def number_roots(roots: Array, labels: Array) -> Array:
     size = roots.size
     numbers = cupy.empty(size, cupy.int32 if size < 2**31 else cupy.int64)
     types = f"{roots.dtype.str[1:]}, {numbers.dtype.str[1:]}"
-    launch(kernel("runs/cuda/numbering", f"flag<{types}>"), size, roots, size, numbers)
+    launch(kernel("runs/cuda/labels", f"flag<{types}>"), size, roots, size, numbers)
     cupy.cumsum(numbers, out=numbers)
-    function = kernel("runs/cuda/numbering", f"gather<{types}, u{labels.itemsize}>")
+    function = kernel("runs/cuda/labels", f"gather<{types}, u{labels.itemsize}>")
     launch(function, size, roots, size, numbers, labels)
     return numbers[-1]

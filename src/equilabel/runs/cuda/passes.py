@@ -9,15 +9,14 @@ import cupy
 import numpy as np
 
 from . import boundaries
-from .bonds import prepare_bonds
-from .jobs import JOB, NUMBER, PACK, PAINT, UNITE, Count, Work, prepare
+from .tiles import JOB, NUMBER, PACK, PAINT, UNITE, Count, Work, prepare, prepare_bonds
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
     from equilabel.domains.bonds import Bonds
     from equilabel.domains.grid import Grid
 
-    from .tiling import Tiling
+    from .tiles import Tiling
 
 TAKES_ROOM = True  # `pack` needs the memory of the labels
 
@@ -31,7 +30,6 @@ class RunTable:
     arguments: int  # address of the arguments of all passes
     stream: int  # on which passes are started
     count: Count  # components, once they are numbered
-    many: bool  # neighboring runs are united only if their values are equal
     memory: tuple[object, ...]  # keeps alive the memory that the job points to
     domain: Grid | None = None  # the image, if it has periodic axes
 
@@ -48,10 +46,14 @@ class RunTable:
         return f"u{self.work.node_bytes}"
 
     @property
+    def many(self) -> bool:
+        """Whether neighboring runs are united only if their values are equal."""
+        return self.work.tiling.many
+
+    @property
     def tile(self) -> str:
         """Type of tiles in kernels."""
-        many = "true" if self.many else "false"
-        return f"Tile<{many}, {', '.join(map(str, self.tiling.tile))}>"
+        return self.work.tiling.kind
 
     def start(self, number: int) -> None:
         """Start a pass by its number, if it has any blocks."""
@@ -65,29 +67,14 @@ def pack(domain: Grid | Bonds, room: cupy.ndarray) -> RunTable:
     (size,) of int32 or int64, which receives the labels and holds nodes until then.
     """
     device = cupy.cuda.runtime.getDevice()
-    if domain.kind == "bonds":
-        image, many = cupy.ascontiguousarray(domain.open), True
-        work = prepare_bonds(
-            image.shape,
-            image.dtype,
-            tuple(map(tuple, domain.steps.tolist())),
-            domain.periodic,
-            room.itemsize,
-            (image.data.ptr % 16, room.data.ptr % 16),
-            device,
-        )
+    image = domain.pixels if domain.kind == "grid" else cupy.ascontiguousarray(domain.open)
+    ends = room.itemsize, (image.data.ptr % 16, room.data.ptr % 16), device
+    if domain.kind == "grid":
+        how = domain.foreground, domain.connectivity, domain.stacked
+        work = prepare(image.shape, image.dtype, *how, *ends)
     else:
-        image, many = domain.pixels, domain.foreground.values
-        work = prepare(
-            image.shape,
-            image.dtype,
-            domain.foreground,
-            domain.connectivity,
-            domain.stacked,
-            room.itemsize,
-            (image.data.ptr % 16, room.data.ptr % 16),
-            device,
-        )
+        steps = tuple(map(tuple, domain.steps.tolist()))
+        work = prepare_bonds(image.shape, image.dtype, steps, domain.periodic, *ends)
     nodes = room
     if work.node_bytes != room.itemsize:
         nodes = cupy.empty(room.size, np.uint64)
@@ -99,7 +86,6 @@ def pack(domain: Grid | Bonds, room: cupy.ndarray) -> RunTable:
         arguments,
         cupy.cuda.get_current_stream().ptr,
         Count(tables + work.begins[5]),
-        many,
         (image, room, nodes, tables, memory),
         domain if domain.kind == "grid" and domain.periodic else None,
     )

@@ -4,6 +4,7 @@
 // hold a segment.
 #pragma once
 
+#include "devices/cuda/union_find.cuh"
 #include "runs/cuda/tiling.cuh"
 
 // Bits 28 to 31 of the result say which bytes are not 0.
@@ -36,8 +37,6 @@ template <typename Pixel>
 struct Test {
     Pixel value;
     __device__ Test(u8 bits, int) : value(static_cast<Pixel>(bits)) {}
-    // Whether the background is 0.
-    __device__ bool is_zero() const { return value == 0; }
     __device__ bool operator()(Pixel pixel) const { return pixel != value; }
     // The same for four bytes, as bits 28 to 31.
     __device__ unsigned four(unsigned bytes) const
@@ -66,8 +65,6 @@ struct Test<Gray<Value>> {
         }
     }
 
-    __device__ bool is_zero() const { return false; }
-
     __device__ bool operator()(Gray<Value> pixel) const
     {
         if (compare == ABOVE) return pixel.value > value;
@@ -90,16 +87,6 @@ __device__ inline unsigned foreground(uint4 pixels, const Test& test)
     return __funnelshift_l(test.four(pixels.x), word, 4);
 }
 
-// The same for bytes that are 0 or 1, where 0 is background.
-__device__ inline unsigned lowest_bits(uint4 pixels)
-{
-    constexpr unsigned GATHER = 0x10204080;  // bits 0, 8, 16 and 24 to 28 to 31
-    unsigned word = __funnelshift_l(pixels.w * GATHER, 0, 4);
-    word = __funnelshift_l(pixels.z * GATHER, word, 4);
-    word = __funnelshift_l(pixels.y * GATHER, word, 4);
-    return __funnelshift_l(pixels.x * GATHER, word, 4);
-}
-
 // Words of whole segments of bytes, `Each` for a thread, `away` bytes from one to the next: neighboring threads
 // read neighboring 16 bytes, then exchange bits. `segment` begins at a multiple of 16 bytes.
 template <int Words, int Each, typename Pixel>
@@ -115,23 +102,11 @@ __device__ inline void read_whole(const Pixel* segment, Index away, const Test<P
         low[k] = __ldcs(pixels);
         high[k] = __ldcs(pixels + Words);
     }
-    unsigned any = 0, two[Each];
 #pragma unroll
     for (int k = 0; k < Each; ++k) {
-        any |= low[k].x | low[k].y | low[k].z | low[k].w;
-        any |= high[k].x | high[k].y | high[k].z | high[k].w;
-    }
-    if (test.is_zero() && !__any_sync(ALL, any & 0xfefefefe)) {
-#pragma unroll
-        for (int k = 0; k < Each; ++k) two[k] = lowest_bits(low[k]) | lowest_bits(high[k]) << 16;
-    } else {
-#pragma unroll
-        for (int k = 0; k < Each; ++k) two[k] = foreground(low[k], test) | foreground(high[k], test) << 16;
-    }
-#pragma unroll
-    for (int k = 0; k < Each; ++k) {
-        const unsigned even = __shfl_sync(ALL, two[k], 2 * word, Words);
-        const unsigned odd = __shfl_sync(ALL, two[k], 2 * word + 1, Words);
+        const unsigned two = foreground(low[k], test) | foreground(high[k], test) << 16;
+        const unsigned even = __shfl_sync(ALL, two, 2 * word, Words);
+        const unsigned odd = __shfl_sync(ALL, two, 2 * word + 1, Words);
         set[k] = __byte_perm(even, odd, halves);
     }
 }
@@ -170,24 +145,10 @@ __device__ inline void load_bytes(const Pixel* image, Index size, Index begin, i
     for (int k = 0; k < 8; ++k) quads[k] = __funnelshift_r(more[k], more[k + 1], 8 * (offset & 3));
 }
 
-// Foreground of pixels of one byte: a thread reads its own 32.
-template <typename Pixel>
-__device__ inline unsigned read_bytes(const Pixel* image, Index size, Index begin, int count,
-                                      const Test<Pixel>& test)
-{
-    if (count == 0) return 0;
-    unsigned quads[8];
-    load_bytes(image, size, begin, count, quads);
-    unsigned word = 0;
-#pragma unroll
-    for (int k = 7; k >= 0; --k) word = __funnelshift_l(test.four(quads[k]), word, 4);
-    return word & ALL >> (32 - count);
-}
-
-// The same, and pixels that equal the one before them in the segment.
+// Pixels of one byte: foreground, and pixels that equal the one before them in the segment. A thread reads its own 32.
 template <int Words, typename Pixel>
-__device__ inline void read_byte_values(const Pixel* image, Index size, Index begin, int count,
-                                        const Test<Pixel>& test, unsigned& differing, unsigned& joined)
+__device__ inline void read_bytes(const Pixel* image, Index size, Index begin, int count, const Test<Pixel>& test,
+                                  unsigned& set, unsigned& joined)
 {
     unsigned quads[8] = {};
     if (count) load_bytes(image, size, begin, count, quads);
@@ -199,7 +160,7 @@ __device__ inline void read_byte_values(const Pixel* image, Index size, Index be
         word = __funnelshift_l(test.four(quads[k]), word, 4);
         apart = __funnelshift_l(bytes_set(quads[k] ^ before), apart, 4);
     }
-    differing = count ? word & ALL >> (32 - count) : 0;
+    set = count ? word & ALL >> (32 - count) : 0;
     joined = ~apart & (threadIdx.x % Words ? ALL : ALL - 1);
 }
 
@@ -258,29 +219,17 @@ __device__ inline unsigned runs_before(unsigned begins, unsigned& total)
     return sum_before<Words>(__popc(begins), total);
 }
 
-// The same for `Each` words of a thread: two sums are computed at once, in halves of a word.
+// The same for one or two words of a thread: two sums are computed at once, in halves of a word.
 template <int Words, int Each>
-__device__ inline void runs_before(const unsigned (&begins)[Each], unsigned (&before)[Each],
-                                   unsigned (&total)[Each])
+__device__ inline void runs_before(const unsigned (&begins)[Each], unsigned (&before)[Each], unsigned (&total)[Each])
 {
-#pragma unroll
-    for (int k = 0; k < Each; k += 2) {
-        const unsigned own = __popc(begins[k]) | (k + 1 < Each ? __popc(begins[k + 1]) << 16 : 0);
-        unsigned sum = own;
-#pragma unroll
-        for (int step = 1; step < Words; step *= 2) {
-            const unsigned other = __shfl_up_sync(ALL, sum, step, Words);
-            if (threadIdx.x % Words >= step) sum += other;
-        }
-        const unsigned all = __shfl_sync(ALL, sum, Words - 1, Words);
-        sum -= own;
-        before[k] = sum & 0xffff;
-        total[k] = all & 0xffff;
-        if (k + 1 < Each) {
-            before[k + 1] = sum >> 16;
-            total[k + 1] = all >> 16;
-        }
-    }
+    static_assert(Each <= 2, "halves of a word");
+    unsigned all;
+    const unsigned sum = sum_before<Words>(__popc(begins[0]) | __popc(begins[Each - 1]) << 16, all);
+    before[0] = sum & 0xffff;
+    total[0] = all & 0xffff;
+    before[Each - 1] = sum >> 16;
+    total[Each - 1] = all >> 16;
 }
 
 // Where runs of a row touch runs of another, one bit for each pair, at a pixel of the first row:
@@ -356,44 +305,8 @@ __device__ inline int take(Touch& touch, unsigned before, unsigned begins, unsig
 // ------------------------------------------------------------------------------------------
 // 32 pixels at a time, compared one by one: types of more than one byte, and images of several values.
 //
-// All 32 threads of a warp call these functions together, each for its own word. A warp reads 32 neighboring
-// pixels, or four for each thread if rows are aligned for that; ballots collect the results in words.
-
-// Foreground of pixels of any type: the warp reads the words of its threads one by one.
-template <typename Pixel>
-__device__ inline unsigned read_words(const Pixel* image, Index size, Index begin, int count,
-                                      const Test<Pixel>& test)
-{
-    if constexpr (sizeof(Pixel) == 1) return read_bytes(image, size, begin, count, test);
-    const int lane = threadIdx.x % 32;
-    unsigned word = 0;
-#pragma unroll 8
-    for (int k = 0; k < 32; ++k) {
-        const Index there = __shfl_sync(ALL, begin, k) + lane;
-        const bool exists = lane < __shfl_sync(ALL, count, k);
-        const unsigned found = __ballot_sync(ALL, exists && test(image[exists ? there : 0]));
-        if (lane == k) word = found;
-    }
-    return word;
-}
-
-// Pixels that equal the one before them; `first` says that the word begins its segment, where there is none.
-template <typename Pixel>
-__device__ inline unsigned joined_words(const Pixel* image, Index begin, int count, bool first)
-{
-    const int lane = threadIdx.x % 32;
-    unsigned word = 0;
-#pragma unroll 4
-    for (int k = 0; k < 32; ++k) {
-        const Index there = __shfl_sync(ALL, begin, k) + lane;
-        const int from = __shfl_sync(ALL, static_cast<int>(first), k), to = __shfl_sync(ALL, count, k);
-        const bool exists = lane >= from && lane < to;
-        const bool same = exists && image[there] == image[there - 1];
-        const unsigned found = __ballot_sync(ALL, same);
-        if (lane == k) word = found;
-    }
-    return word;
-}
+// All 32 threads of a warp call these functions together, each for its own word. A warp reads four pixels for each
+// thread; ballots collect the results in words.
 
 // Four neighboring pixels, read at once.
 template <typename Pixel>
@@ -427,36 +340,38 @@ struct Ballots {
     }
 };
 
-template <typename Pixel>
-__device__ inline Quad<Pixel> quad_at(const Pixel* image, Index pixel, bool exists)
-{
-    Quad<Pixel> none = {{0, 0, 0, 0}};
-    return exists ? *reinterpret_cast<const Quad<Pixel>*>(image + pixel) : none;
-}
-
-// Pixels that differ from a value, and those that equal the one before them in the segment.
-template <int Words, typename Pixel>
-__device__ inline void read_quads(const Pixel* image, Index begin, int count, Pixel value,
-                                  unsigned& differing, unsigned& joined)
+// Foreground, and with `Many`, pixels that equal the one before them in the segment. `Aligned` says that four pixels can
+// be read at once.
+template <bool Many, bool Aligned, int Words, typename Pixel>
+__device__ inline void read_quads(const Pixel* image, Index begin, int count, const Test<Pixel>& test, unsigned& set,
+                                  unsigned& joined)
 {
     const int lane = threadIdx.x % 32;
-    Ballots different, equal;
-    Pixel last = 0;
-#pragma unroll
+    Ballots foreground, equal;
+    Pixel last = {};
+#pragma unroll(Aligned ? 8 : 2)
     for (int turn = 0; turn < 8; ++turn) {
-        const bool exists = 4 * (lane % 8) < __shfl_sync(ALL, count, 4 * turn + lane / 8);
-        const Quad<Pixel> own = quad_at(image, __shfl_sync(ALL, begin, 4 * turn) + 4 * lane, exists);
-        Pixel before = __shfl_up_sync(ALL, own.value[3], 1);
-        if (lane == 0) before = last;
-        last = __shfl_sync(ALL, own.value[3], 31);
+        const int here = __shfl_sync(ALL, count, 4 * turn + lane / 8) - 4 * (lane % 8);  // pixels from the quad on
+        const Pixel* const pixels = image + __shfl_sync(ALL, begin, 4 * turn) + 4 * lane;
+        Quad<Pixel> own = {};
+        const auto exists = [&](int j) { return (Aligned ? 0 : j) < here; };
+        if (Aligned && here > 0) own = *reinterpret_cast<const Quad<Pixel>*>(pixels);
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-            different.add(turn, j, exists && own.value[j] != value);
-            equal.add(turn, j, exists && own.value[j] == (j ? own.value[j ? j - 1 : 0] : before));
+            if (!Aligned && exists(j)) own.value[j] = pixels[j];
+            foreground.add(turn, j, exists(j) && test(own.value[j]));
+        }
+        if constexpr (Many) {
+            Pixel before = __shfl_up_sync(ALL, own.value[3], 1);
+            if (lane == 0) before = last;
+            last = __shfl_sync(ALL, own.value[3], 31);
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                equal.add(turn, j, exists(j) && own.value[j] == (j ? own.value[j ? j - 1 : 0] : before));
         }
     }
-    differing = different.word();
-    joined = equal.word() & (threadIdx.x % Words ? ALL : ALL - 1);
+    set = foreground.word();
+    joined = Many ? equal.word() & (threadIdx.x % Words ? ALL : ALL - 1) : 0;
 }
 
 // The bits of `pixels` for which a pixel of `one` equals that of `other`.
@@ -488,4 +403,117 @@ __device__ inline Touch touching(const Pixel* image, Index begin, Index away, un
         touch.right = equal_at(image, image + away + 1, diagonal ? right : 0);
     }
     return touch;
+}
+
+// ------------------------------------------------------------------------------------------
+// The runs of a tile in shared memory: their nodes, and how they get them.
+
+constexpr unsigned NODE = 0x80000000u;  // marks numbers of nodes among parents
+constexpr unsigned UNITED = ~0u;        // a pair of a queue that is united
+
+// Index of the entry of a run of a row, whose entries begin at `base`; one in 33 is left out, see `Pitch`.
+__device__ inline unsigned entry(unsigned base, unsigned run)
+{
+    return base + run + (run >> 5);
+}
+
+// Make the roots among `parents` nodes that are their own parents; write the node of every run, and the numbers of
+// runs and nodes of each segment. All threads of the block call this together, each with its first row and its word:
+// where runs begin in its words, the number of runs before them in their rows, and that of the rows. Arguments are
+// passed by value and the function is inlined, because otherwise registers spill in three dimensions.
+template <typename Id, typename Tile>
+__device__ __forceinline__ void
+write_nodes(const Job& job, const Corner corner, const Lines<Tile> lines,
+            unsigned (&parents)[Tile::Rows * Tile::Pitch], const int row, const int word,
+            const unsigned (&start)[Tile::Each], const unsigned (&run)[Tile::Each],
+            const unsigned (&total)[Tile::Each])
+{
+    constexpr int Words = Tile::Words, Each = Tile::Each, Pitch = Tile::Pitch;
+    constexpr bool Many = Tile::Many;
+    const Plan& plan = job.plan;
+    Id* const nodes = static_cast<Id*>(job.nodes);
+    const auto segment_of = [&](int k) { return lines[k] * plan.segments + corner.segment; };
+
+    // Roots become nodes, in order. A thread reads and writes entries of its own runs only.
+    unsigned roots[Each], rank[Each], given[Each];
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        roots[k] = 0;
+        for (int j = 0; j < __popc(start[k]); ++j) {
+            const unsigned own = entry((row + k) * Pitch, run[k] + j);
+            roots[k] |= static_cast<unsigned>(parents[own] == own) << j;
+        }
+    }
+    runs_before<Words>(roots, rank, given);
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        if (word == 0 && lines.inside(k)) job.counts[segment_of(k)] = total[k] << 16 | given[k];
+        const Id first = first_pixel(plan, lines[k], corner.segment);
+        for (unsigned j = word; j < given[k]; j += Words) nodes[first + j] = first + j;
+        unsigned number = NODE | ((row + k) * Tile::Capacity + rank[k]);
+        for (unsigned rest = roots[k]; rest; rest &= rest - 1)
+            parents[entry((row + k) * Pitch, run[k] + __ffs(rest) - 1)] = number++;
+    }
+    __syncthreads();
+    // Neighboring threads take neighboring entries; short tables are filled up with zeros.
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        u2* const table = run_table<Many>(plan, nodes, job.tables, lines[k], corner.segment, total[k]);
+        const unsigned whole = Many || total[k] == 0 ? total[k] : max(total[k], NEAR);
+        for (unsigned j = word; j < whole; j += Words) {
+            unsigned parent = j < total[k] ? parents[entry((row + k) * Pitch, j)] : NODE;
+            while (!(parent & NODE)) parent = parents[parent];
+            table[j] = static_cast<u2>(parent);
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------------------
+// Unions of a tile's runs in shared memory, with the row above and with other rows.
+
+// Point every run at a run above that touches it, or at itself; bits that were used are removed. With `skip`, the
+// runs above have parents already, and these are used.
+__device__ inline void adopt(Touch& touch, unsigned begins, unsigned base, unsigned run, unsigned other_begins,
+                             unsigned other_base, unsigned other, bool skip, unsigned* parents)
+{
+    for (unsigned rest = begins; rest; ++run) {
+        const unsigned bit = rest & -rest;
+        rest ^= bit;
+        const unsigned span = (rest ? rest & -rest : 0) - bit;
+        unsigned parent = entry(base, run);
+        const unsigned own = parent;
+        if (const unsigned found = touch.straight & span) {
+            parent = entry(other_base, run_at(other, other_begins, __ffs(found) - 1));
+            touch.straight ^= found & -found;
+        } else if (touch.left & bit) {
+            parent = entry(other_base, run_left_of(other, other_begins, __ffs(bit) - 1));
+            touch.left ^= bit;
+        } else if (const unsigned found = touch.right & span) {
+            parent = entry(other_base, run_at(other, other_begins, __ffs(found) - 1) + 1);
+            touch.right ^= found & -found;
+        }
+        parents[own] = skip && parent != own ? parents[parent] : parent;
+    }
+}
+
+// Unite the runs of a thread's rows, the first of which is `row`, with those that they touch in other rows; lanes that
+// have few in one row go on with the next. `firsts` are the numbers of runs before the word in the other rows.
+template <int Words, int Pitch, int Each>
+__device__ inline void unite_touching(Touch (&touch)[Each], const unsigned (&begins)[Each], const unsigned (&run)[Each],
+                                      int row, const unsigned (&other_begins)[Each], int other_row, const u2* firsts,
+                                      unsigned* parents)
+{
+    constexpr int Last = Each - 1;
+    while (true) {
+        const bool first = touch[0].straight | touch[0].left | touch[0].right;
+        if (!first && !(touch[Last].straight | touch[Last].left | touch[Last].right)) return;
+        const int k = first ? 0 : Last;
+        Touch rest = first ? touch[0] : touch[Last];
+        unsigned there;
+        const int place = take(rest, firsts[k * Words], first ? other_begins[0] : other_begins[Last], there);
+        const unsigned mine = run_at(first ? run[0] : run[Last], first ? begins[0] : begins[Last], place);
+        touch[Last] = first && Last ? touch[Last] : rest;
+        touch[0] = first ? rest : touch[0];
+        unite_shared(parents, entry((row + k) * Pitch, mine), entry((other_row + k) * Pitch, there));
+    }
 }

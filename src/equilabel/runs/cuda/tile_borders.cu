@@ -1,25 +1,16 @@
-// Second pass of `runs`: unite nodes where tiles meet.
+// Second pass of `runs`: unite nodes where tiles meet, and across periodic boundaries.
 
-#include "devices/cuda/union_find.cuh"
+#include "devices/cuda/image_layout.cuh"
 #include "runs/cuda/pixels.cuh"
-#include "runs/cuda/tiling.cuh"
 
 // ---- Unites runs that touch where tiles meet; many pairs at once where there are many.
 
-constexpr int QUEUE = 16;    // places in the queue for each word
-constexpr int ABREAST = 2;   // pairs that a thread unites at once
-constexpr int CLIMBED = 12;  // most steps up after a root was linked
-constexpr unsigned UNITED = ~0u;
+// Places in the queue for each word; most steps up after a root was linked.
+enum { QUEUE = 16, CLIMBED = 12 };
 
 // Number of words with pairs, of 32, from which pairs are queued.
 template <typename Tile>
 constexpr int CROWDED = Tile::Deep > 1 ? 8 : 20;
-
-// The queues of the threads of a block.
-template <int Threads>
-struct JoinMemory {
-    unsigned queue[QUEUE * Threads];
-};
 
 // Threads of a block that unites tiles: half as many if tiles span two axes.
 template <typename Tile>
@@ -31,69 +22,39 @@ template <typename Id, typename Tile>
 constexpr int JOINED = Tile::Deep == 1 ? 4 : (sizeof(Id) == 4 && !Tile::Many && BLOCKS > 4 ? 10 : 8);
 
 // Unite the nodes of many pairs of runs in the queue of `Words` threads: neighboring threads take neighboring
-// pairs, whose nodes are neighbors too.
+// pairs, whose nodes are neighbors too. `nodes_of` returns the nodes of a pair.
 //
 // Chains grow with every row of tiles. Roots are linked first; then they climb together, each to its parent's
 // parent, so that chains are halved at each step. Pairs with longer chains come last.
-template <typename Tile, typename Id>
-__device__ inline void unite_queue(const Plan& plan, Id* nodes, const u2* table, Id base,
-                                   const u2* other_table, Id other_base, unsigned* queue, unsigned all)
+template <unsigned Words, typename Id, class NodesOf>
+__device__ inline void unite_queue(Id* nodes, unsigned* queue, unsigned all, const NodesOf& nodes_of)
 {
-    constexpr unsigned Words = Tile::Words;
     const unsigned word = threadIdx.x % Words;
-    for (unsigned from = word; from < all; from += ABREAST * Words) {
-        Id high[ABREAST], low[ABREAST], other[ABREAST];
-        unsigned linked = 0, apart = 0;  // a bit for each pair
-#pragma unroll
-        for (int j = 0; j < ABREAST; ++j) {
-            const unsigned at = from + j * Words, pair = at < all ? queue[at] : 0;
-            high[j] = at < all ? table[pair >> 16] : 0;
-            other[j] = at < all ? other_table[pair & 0xffff] : 0;
+    for (unsigned at = word; at < all; at += Words) {
+        Id high, low;
+        nodes_of(queue[at], high, low);
+        Id parent = parent_of(nodes, high), other = parent_of(nodes, low);
+        if (parent < other) {
+            high = low;
+            low = parent;
+            parent = other;
+            other = low;
         }
-#pragma unroll
-        for (int j = 0; j < ABREAST; ++j) {
-            const bool real = from + j * Words < all;
-            Id one = node_of<Tile>(plan, base, high[j]), two = node_of<Tile>(plan, other_base, other[j]);
-            high[j] = one;
-            low[j] = real ? parent_of(nodes, one) : 0;
-            other[j] = real ? parent_of(nodes, two) : 0;
-            if (real && low[j] < other[j]) {
-                high[j] = two;
-                const Id swap = low[j];
-                low[j] = other[j];
-                other[j] = swap;
-            }
-        }
-#pragma unroll
-        for (int j = 0; j < ABREAST; ++j) {
-            if (low[j] == other[j]) continue;
-            apart |= 1u << j;
-            if (low[j] != high[j]) continue;
-            low[j] = atomicCAS(nodes + high[j], high[j], other[j]);
-            if (low[j] == high[j]) linked |= 1u << j;
-        }
-#pragma unroll
-        for (int j = 0; j < ABREAST; ++j)
-            if (from + j * Words < all && !((apart & ~linked) >> j & 1)) queue[from + j * Words] = UNITED;
+        const bool linked = parent == high && parent != other && atomicCAS(nodes + high, high, other) == high;
+        if (linked || parent == other) queue[at] = UNITED;
         for (int step = 0; step < CLIMBED && linked; ++step) {
-#pragma unroll
-            for (int j = 0; j < ABREAST; ++j)
-                low[j] = linked >> j & 1 ? parent_of(nodes, other[j]) : other[j];
-#pragma unroll
-            for (int j = 0; j < ABREAST; ++j) {
-                if (low[j] == other[j]) {
-                    linked &= ~(1u << j);
-                } else {
-                    __stcg(nodes + high[j], low[j]);
-                    other[j] = low[j];
-                }
-            }
+            low = parent_of(nodes, other);
+            if (low == other) break;
+            __stcg(nodes + high, low);
+            other = low;
         }
     }
     for (unsigned at = word; at < all; at += Words)
-        if (const unsigned pair = queue[at]; pair != UNITED)
-            unite(nodes, node_of<Tile>(plan, base, table[pair >> 16]),
-                  node_of<Tile>(plan, other_base, other_table[pair & 0xffff]));
+        if (const unsigned pair = queue[at]; pair != UNITED) {
+            Id one, two;
+            nodes_of(pair, one, two);
+            unite(nodes, one, two);
+        }
 }
 
 // ------------------------------------------------------------------------------------------
@@ -245,7 +206,11 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
         }
         if (!crowded) continue;
         __syncwarp();
-        if (queued && exists) unite_queue<Tile>(plan, nodes, own, base, table, other_base, queue, all);
+        if (queued && exists)
+            unite_queue<Words>(nodes, queue, all, [&](unsigned pair, Id& one, Id& two) {
+                one = node_of<Tile>(plan, base, own[pair >> 16]);
+                two = node_of<Tile>(plan, other_base, table[pair & 0xffff]);
+            });
         __syncwarp();
     }
 }
@@ -313,21 +278,22 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
     }
 }
 
-// The work of a block: the first blocks take rows, the others a seam per thread. Rows come first because most
-// chains from one side of a seam to the other lead through many rows.
-template <typename Pixel, typename Id, typename Tile, typename Edges, int Threads>
-__device__ __forceinline__ void
-join_block(const Job& job, const Edges& edges, const Index block, JoinMemory<Threads>& memory)
+// The first blocks take rows, the others a seam per thread. Rows come first because most chains from one side of a seam
+// to the other lead through many rows.
+template <typename Pixel, typename Id, typename Tile, typename Edges>
+__global__ void __launch_bounds__(JOINERS<Tile>, JOINED<Id, Tile>)
+    join_tiles(const __grid_constant__ Job job, const __grid_constant__ Edges edges)
 {
+    constexpr int Words = Tile::Words, Threads = JOINERS<Tile>;
+    __shared__ unsigned queues[QUEUE * Threads];
     const Plan& plan = job.plan;
     const Pixel* const image = static_cast<const Pixel*>(job.image);
     Id* const nodes = static_cast<Id*>(job.nodes);
-    const Index row_blocks = (job.groups * Tile::Words + Threads - 1) / Threads;
+    const Index block = blockIdx.x, row_blocks = (job.groups * Words + Threads - 1) / Threads;
     if (block < row_blocks) {
-        const Index group = (block * Threads + threadIdx.x) / Tile::Words;
-        unsigned* const queue = memory.queue + threadIdx.x / Tile::Words * (QUEUE * Tile::Words);
-        join_rows<Pixel, Id, Tile>(image, plan, edges, job.bits, job.begins, nodes, job.tables, group,
-                                   job.groups, queue);
+        const int group = threadIdx.x / Words;
+        join_rows<Pixel, Id, Tile>(image, plan, edges, job.bits, job.begins, nodes, job.tables,
+                                   block * (Threads / Words) + group, job.groups, queues + group * (QUEUE * Words));
     } else {
         const Index seam = (block - row_blocks) * Threads + threadIdx.x;
         if (seam < job.seams)
@@ -335,10 +301,175 @@ join_block(const Job& job, const Edges& edges, const Index block, JoinMemory<Thr
     }
 }
 
-template <typename Pixel, typename Id, typename Tile, typename Edges>
-__global__ void __launch_bounds__(JOINERS<Tile>, JOINED<Id, Tile>)
-    join_tiles(const __grid_constant__ Job job, const __grid_constant__ Edges edges)
+// ------------------------------------------------------------------------------------------
+// Unites components across periodic boundaries, after all other neighbors are united.
+//
+// One thread for each element that lies last along an axis visits its neighbors that lie first. So all
+// pairs across a boundary are visited, once for each axis that they go around.
+
+constexpr int MOST_AROUND = 243;  // 3^5
+
+// The elements that lie last along an axis, and the steps from them to neighbors that lie first; the straight
+// step comes first.
+struct Boundary {
+    Index sides[SIDES];  // of the image, padded with ones in front
+    Index faces;         // elements that lie last
+    int axis, steps;
+    signed char periodic[SIDES];
+    signed char step[MOST_AROUND][SIDES];
+};
+
+// Compute the coordinates of one of the elements that lie last; returns its flat index.
+__device__ inline Index locate_last(const Boundary& boundary, Index number, Index (&at)[SIDES])
 {
-    __shared__ JoinMemory<JOINERS<Tile>> memory;
-    join_block<Pixel, Id, Tile>(job, edges, static_cast<Index>(blockIdx.x), memory);
+#pragma unroll
+    for (int axis = SIDES - 1; axis >= 0; --axis) {
+        const Index side = boundary.sides[axis];
+        const Index rest = number / side;
+        at[axis] = axis == boundary.axis ? side - 1 : number - rest * side;
+        number = axis == boundary.axis ? number : rest;
+    }
+    Index index = 0;
+#pragma unroll
+    for (int axis = 0; axis < SIDES; ++axis) index = index * boundary.sides[axis] + at[axis];
+    return index;
+}
+
+// Flat index of a neighbor, around periodic axes, without the step along `left_out`; -1 outside.
+__device__ inline Index beyond(const Boundary& boundary, const Index (&at)[SIDES], int step, int left_out)
+{
+    Index index = 0;
+    bool inside = true;
+#pragma unroll
+    for (int axis = 0; axis < SIDES; ++axis) {
+        const Index side = boundary.sides[axis];
+        Index there = at[axis] + (axis == left_out ? 0 : boundary.step[step][axis]);
+        if (there < 0 || there >= side) {
+            inside = inside && boundary.periodic[axis];
+            there += there < 0 ? side : -side;
+        }
+        index = index * side + there;
+    }
+    return inside ? index : -1;
+}
+
+// Roots become a forest; `unite_roots` says why its races are safe. Background stays background.
+template <typename Pixel>
+__global__ void join_faces(const Pixel* __restrict__ values, bool many, const Boundary boundary,
+                           Index* roots)
+{
+    const Index number = thread_index();
+    if (number >= boundary.faces) return;
+    Index at[SIDES];
+    const Index here = locate_last(boundary, number, at);
+    if (roots[here] < 0) return;
+    for (int k = 0; k < boundary.steps; ++k) {
+        const Index other = beyond(boundary, at, k, -1);
+        if (other < 0 || roots[other] < 0) continue;
+        if (!many || values[here] == values[other]) unite_roots(roots, here, other);
+    }
+}
+
+// A thread writes the root of its own element, which does not change; others that read it find a shorter
+// chain to the same root.
+__global__ void settle(Index size, Index* roots)
+{
+    const Index i = thread_index();
+    if (i < size && roots[i] >= 0) roots[i] = root_of(roots, i);
+}
+
+// Access to the tables of the method `runs` by pixel; slow, but few pixels need it.
+template <typename Pixel, typename Id, typename Tile>
+struct Pixels {
+    const Job& job;
+
+    // Position of a pixel: the words of its segment, and its column there.
+    struct Spot {
+        Index row, words;
+        int segment, x;
+    };
+
+    __device__ Spot find(Index pixel) const
+    {
+        const Plan& plan = job.plan;
+        Spot spot;
+        spot.row = pixel / plan.columns;
+        const Index x = pixel - spot.row * plan.columns;
+        spot.segment = static_cast<int>(x / plan.width);
+        spot.x = static_cast<int>(x - static_cast<Index>(spot.segment) * plan.width);
+        spot.words = (spot.row * plan.segments + spot.segment) * Tile::Words;
+        return spot;
+    }
+
+    __device__ bool is_set(Index pixel) const
+    {
+        const Spot spot = find(pixel);
+        return job.bits[spot.words + spot.x / 32] >> spot.x % 32 & 1;
+    }
+
+    // Whether a foreground pixel is connected with a neighbor.
+    __device__ bool alike(Index pixel, Index other) const
+    {
+        const Pixel* const image = static_cast<const Pixel*>(job.image);
+        return Tile::Many ? image[pixel] == image[other] : is_set(other);
+    }
+
+    // The node of a foreground pixel. Entries of run tables do not change while nodes are united.
+    __device__ Id node(Index pixel) const
+    {
+        const Spot spot = find(pixel);
+        unsigned run = 0, last = 0;
+        for (int word = 0; word <= spot.x / 32; ++word) {
+            unsigned start;
+            if (Tile::Many) {
+                start = job.begins[spot.words + word];
+            } else {
+                const unsigned set = job.bits[spot.words + word];
+                start = set & ~(set << 1 | last);
+                last = set >> 31;
+            }
+            if (word == spot.x / 32) start &= (2u << spot.x % 32) - 1;
+            run += __popc(start);
+        }
+        const Plan& plan = job.plan;
+        const int y = static_cast<int>(spot.row % plan.shape[4]);
+        const int z = static_cast<int>(spot.row / plan.shape[4] % plan.shape[3]);
+        const Id base = tile_base<Tile>(plan, Place<Index>{spot.row, spot.segment, z, y});
+        const unsigned total = Tile::Many ? 0 : job.counts[spot.row * plan.segments + spot.segment] >> 16;
+        const u2* const table = run_table<Tile::Many>(plan, static_cast<Id*>(job.nodes), job.tables,
+                                                      spot.row, spot.segment, total);
+        return node_of<Tile>(plan, base, table[run - 1]);
+    }
+};
+
+// Unite nodes of pixels that touch; `unite` says why this is safe. Redundant pairs are skipped: those where
+// both pixels continue from the column before, and for steps that are not straight, those with a pixel of
+// the same component at either corner between the two. Each rule relies on pairs of fewer steps, or of an
+// earlier column in the same row, so the argument is not circular.
+template <typename Pixel, typename Id, typename Tile>
+__global__ void __launch_bounds__(THREADS)
+    join_nodes(const __grid_constant__ Job job, const __grid_constant__ Boundary boundary)
+{
+    const Index number = thread_index();
+    if (number >= boundary.faces) return;
+    const Pixels<Pixel, Id, Tile> pixels = {job};
+    Index at[SIDES];
+    const Index here = locate_last(boundary, number, at);
+    if (!pixels.is_set(here)) return;
+    const Index columns = boundary.sides[SIDES - 1], x = at[SIDES - 1];
+    const bool along_rows = boundary.axis != SIDES - 1;
+    const bool goes_on = along_rows && x > 0 && pixels.alike(here, here - 1);
+    for (int k = 0; k < boundary.steps; ++k) {
+        const Index other = beyond(boundary, at, k, -1);
+        if (other < 0) continue;
+        const bool touches = pixels.alike(here, other);
+        if (touches) {
+            const Index there = x + boundary.step[k][SIDES - 1];
+            const bool known = goes_on && there > 0 && there < columns && pixels.alike(here, other - 1);
+            const bool around = k > 0 && pixels.alike(here, beyond(boundary, at, k, boundary.axis));
+            if (!known && !around)
+                unite(static_cast<Id*>(job.nodes), pixels.node(here), pixels.node(other));
+        }
+        if (k == 0 && touches) return;
+    }
 }

@@ -65,7 +65,7 @@ struct Job {
     void* labels;
     unsigned long long* states;  // exchanged between the blocks that number
     long long* found;
-    Index blocks, seam_blocks, seams, groups;  // of the pass that numbers, of the one that unites
+    Index blocks, seams, groups;  // of the pass that numbers, of the one that unites
     u8 background;  // bits of a value
     int compare;    // how foreground compares with it, see pixels.cuh
     int aligned;    // whether rows of bytes begin at multiples of 16
