@@ -24,7 +24,7 @@ from .filters import (
     widths_in_pixels,
 )
 from .per_object import threshold_objects
-from .thresholds import find_threshold
+from .thresholds import CRITERIA, find_threshold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,8 @@ def apply_threshold(
         reject_unused(threshold, block_size=(block_size, None), offset=(offset, 0.0))
     widths = widths_in_pixels(sigma, pixels.ndim, spacing=spacing, unit=unit, stacked=stacked)
     warn_of_wide_blur(sigma, widths, pixels.shape)
-    pixels, span = smoothed(pixels, widths)
+    counted = level in CRITERIA and level != "li"
+    pixels, span = smoothed(pixels, widths, counted=counted)
     pixels = comparable(pixels)
     if level == "local":
         return from_mask(_local(pixels, block, shift, dark=dark, stacked=stacked)), None
