@@ -205,12 +205,7 @@ def smoothed(pixels: HostArray, widths: Sequence[float], *, counted: bool = Fals
 
 
 def gaussian(
-    pixels: HostArray,
-    dtype: np.dtype[Any],
-    widths: Sequence[float],
-    *,
-    mode: Border,
-    counted: bool = False,
+    pixels: HostArray, dtype: Any, widths: Sequence[float], *, mode: Border, counted: bool = False
 ) -> Smoothed:
     """Smooth pixels as float32 or float64; NaN and infinities are left out.
 
@@ -228,11 +223,7 @@ def gaussian(
 
 
 def _filter(
-    pixels: HostArray,
-    dtype: np.dtype[Any],
-    widths: Sequence[float],
-    mode: Border,
-    counted: bool = False,
+    pixels: HostArray, dtype: Any, widths: Sequence[float], mode: Border, counted: bool = False
 ) -> Smoothed:
     """Smooth finite pixels."""
     alone = 1 if mode == "nearest" else 0  # an axis of this length is not smoothed

@@ -2,7 +2,7 @@
 
 #include "devices/cuda/index.cuh"
 
-constexpr int TALL = 8;  // neighboring rows of a thread
+constexpr int PLACES = 4;  // neighboring places of a thread
 
 // Return the place that continues an axis beyond its ends: its last one, or the reflection.
 __device__ Index beyond(Index place, Index length, bool nearest)
@@ -13,16 +13,6 @@ __device__ Index beyond(Index place, Index length, bool nearest)
     if (place < 0) place += 2 * length;
     return place < length ? place : 2 * length - 1 - place;
 }
-
-// The sum of two pixels: exact for small whole numbers, of which one conversion is enough.
-template <typename Value>
-__device__ double sum_of(Value one, Value other)
-{
-    return static_cast<double>(static_cast<int>(one) + static_cast<int>(other));
-}
-
-__device__ double sum_of(f4 one, f4 other) { return __dadd_rn(one, other); }
-__device__ double sum_of(f8 one, f8 other) { return __dadd_rn(one, other); }
 
 // Whole numbers above 0 in the order of floats, and the floats that they stand for.
 __device__ u4 key(f4 value)
@@ -67,44 +57,68 @@ __device__ void raise_ends(Key low, Key high, Key* ends)
     if (high > ends[1]) atomicMax(ends + 1, high);
 }
 
-// Smooth along an axis of `length` places, `inner` elements apart. The image is seen as rows of `columns` elements:
-// the places of the axis if `inner` is 1, else those that have one place. A block takes `wide` columns, and `TALL`
-// rows for each thread. `weights` are those from the middle to `reach`. Sums are in double precision, from the middle,
-// then from the ends inwards, and no multiplication is fused with an addition: they are those of the CPU to the last
-// bit. If `ends` is given, they are raised to the keys of the largest values, of those with all bits flipped first.
-template <typename Value, typename Real>
+// The weighted sum of a pixel, at 0, and those up to `reach` places away: from the middle, then from the ends inwards.
+template <class Pixel>
+__device__ __forceinline__ double sum_around(const Pixel& pixel, const double* __restrict__ weights, int reach)
+{
+    double sum = __dmul_rn(pixel(0), weights[0]);
+#pragma unroll
+    for (int k = reach; k > 0; --k)
+        sum = __dadd_rn(sum, __dmul_rn(__dadd_rn(pixel(-k), pixel(k)), weights[k]));
+    return sum;
+}
+
+template <typename Real>
+struct alignas(PLACES * sizeof(Real) < 16 ? PLACES * sizeof(Real) : 16) Smoothed {
+    Real of[PLACES];
+};
+
+// Smooth along an axis of `length` places, `inner` elements apart, of which a thread takes `PLACES` neighboring ones.
+// Threads are in rows of `columns`: along the axis if `inner` is 1, else along the elements that have one place; a
+// block takes `wide` of these. `weights` are those from the middle to `reach`, which is `Reach` unless that is 0. Sums
+// are in double precision, from the middle, then from the ends inwards, and no multiplication is fused with an
+// addition: they are those of the CPU to the last bit. If `ends` is given, they are raised to the keys of the largest
+// values, of those with all bits flipped first. `aligned` says that what a thread writes is `Smoothed`.
+template <typename Value, typename Real, int Reach>
 __global__ void smooth_axis(const Value* __restrict__ image, Real* __restrict__ out, Index rows, Index columns,
                             Index length, Index inner, int wide, const double* __restrict__ weights, int reach,
-                            int nearest, KeyOf<Real>* ends)
+                            bool nearest, bool aligned, KeyOf<Real>* ends)
 {
     const unsigned across = static_cast<unsigned>((columns + wide - 1) / wide), down = blockIdx.x / across;
     const Index x = static_cast<Index>(blockIdx.x - down * across) * wide + threadIdx.x % wide;
-    const Index first = (static_cast<Index>(down) * (blockDim.x / wide) + threadIdx.x / wide) * TALL;
-    const Index end = x < columns ? min(first + TALL, rows) : first;
-    Index place = inner == 1 ? x : first % length;
+    const Index row = static_cast<Index>(down) * (blockDim.x / wide) + threadIdx.x / wide;
+    const Index groups = (length + PLACES - 1) / PLACES;
+    const Index line = inner == 1 ? row : row / groups;
+    const Index place = (inner == 1 ? x : row - line * groups) * PLACES;
+    const Index begin = line * length * inner + (inner == 1 ? 0 : x);
     KeyOf<Real> low = 0, high = 0;
-    for (Index row = first; row < end; ++row) {
-        const Value* here = image + row * columns + x;
-        double sum = __dmul_rn(static_cast<double>(*here), weights[0]);
-        if (place >= reach && place + reach < length) {
-            for (int k = reach; k > 0; --k) {
-                const Index step = k * inner;
-                sum = __dadd_rn(sum, __dmul_rn(sum_of(here[-step], here[step]), weights[k]));
-            }
+    if (x < columns && row < rows) {
+        const Value* const here = image + begin;
+        const auto at = [&](Index k) { return static_cast<double>(here[beyond(k, length, nearest) * inner]); };
+        Value window[PLACES + 2 * Reach];
+        if (place >= Reach && place + PLACES + Reach <= length) {  // loads wait for nothing
+#pragma unroll
+            for (int k = 0; Reach && k < PLACES + 2 * Reach; ++k) window[k] = here[(place + k - Reach) * inner];
         } else {
-            const Value* line = here - place * inner;
-            for (int k = reach; k > 0; --k) {
-                const Value before = line[beyond(place - k, length, nearest) * inner];
-                const Value after = line[beyond(place + k, length, nearest) * inner];
-                sum = __dadd_rn(sum, __dmul_rn(sum_of(before, after), weights[k]));
-            }
+            for (int k = 0; Reach && k < PLACES + 2 * Reach; ++k)
+                window[k] = here[beyond(place + k - Reach, length, nearest) * inner];
         }
-        const Real value = static_cast<Real>(sum);
-        out[row * columns + x] = value;
-        const KeyOf<Real> own = key(value), flipped = ~own;
-        low = max(low, flipped);
-        high = max(high, own);
-        if (inner > 1 && ++place == length) place = 0;
+        Smoothed<Real> found;
+#pragma unroll
+        for (int j = 0; j < PLACES; ++j) {
+            double sum;
+            if constexpr (Reach)
+                sum = sum_around([&](int k) { return static_cast<double>(window[j + Reach + k]); }, weights, Reach);
+            else
+                sum = sum_around([&](int k) { return at(place + j + k); }, weights, reach);
+            found.of[j] = static_cast<Real>(sum);
+            if (place + j >= length) continue;
+            const KeyOf<Real> own = key(found.of[j]), flipped = ~own;
+            low = max(low, flipped);
+            high = max(high, own);
+            if (!aligned) out[begin + (place + j) * inner] = found.of[j];
+        }
+        if (aligned) *reinterpret_cast<Smoothed<Real>*>(out + begin + place) = found;
     }
     if (ends) raise_ends(low, high, ends);
 }

@@ -12,7 +12,7 @@ from equilabel.array_types import Array, HostArray
 from equilabel.devices.cuda.kernels import THREADS, kernel, start
 
 READ = ("u1", "u2", "i2", "f4", "f8")  # types that are read as they are; others are converted
-TALL = 8  # rows of a thread, as in smoothing.cu
+PLACES, REACH = 4, 8  # places of a thread, as in smoothing.cu; most weights that are unrolled
 BINS, BLOCKS = 256, 1024
 Counted = tuple[HostArray, HostArray]  # (B,) int64, and edges, (B + 1,)
 
@@ -64,16 +64,18 @@ def _smooth(
     device, shape = cupy.cuda.runtime.getDevice(), image.shape
     axes = [axis for axis, some in enumerate(weights) if some.size > 1] or [image.ndim - 1]
     for axis in axes:
-        out, some = cupy.empty(shape, dtype), weights[axis]
-        types = f"{image.dtype.str[1:]}, {dtype.str[1:]}"
+        out, some, own = cupy.empty(shape, dtype), weights[axis], image.dtype.str[1:]
+        reach, length, inner = some.size - 1, shape[axis], prod(shape[axis + 1 :])
+        types = f"{own}, {dtype.str[1:]}, {reach if reach <= REACH else 0}"
         function = kernel("segmentation/cuda/smoothing", f"smooth_axis<{types}>")
-        length, inner = shape[axis], prod(shape[axis + 1 :])
-        columns = length if inner == 1 else inner
-        wide, rows = (THREADS if columns >= THREADS else 32), image.size // columns
-        blocks = -(-columns // wide) * -(-rows // (TALL * THREADS // wide))
-        how = (wide, _copied(some.tobytes(), device), some.size - 1, int(nearest))
-        last = ends if axis == axes[-1] else 0
-        start(function, blocks, THREADS, image, out, rows, columns, length, inner, *how, last)
+        groups, lines = -(-length // PLACES), image.size // length // inner
+        columns, rows = (groups, lines) if inner == 1 else (inner, lines * groups)
+        wide = THREADS if columns >= THREADS else 32
+        blocks = -(-columns // wide) * -(-rows // (THREADS // wide))
+        how = (wide, _copied(some.tobytes(), device), reach, int(nearest))
+        aligned, last = int(inner == 1 and length % PLACES == 0), ends if axis == axes[-1] else 0
+        sides = (rows, columns, length, inner)
+        start(function, blocks, THREADS, image, out, *sides, *how, aligned, last)
         image = out
     return image
 
