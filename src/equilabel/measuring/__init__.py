@@ -14,7 +14,7 @@ from .measurement import Property
 from .parts import compute_table, count_part
 from .properties import PROPERTIES, Columns
 from .remembered import table_again
-from .request import DeviceTable, Request, make_request, table_of_runs
+from .request import DeviceTable, Request, make_request, table_of_runs, with_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -43,6 +43,7 @@ __all__ = [
     "make_request",
     "regionprops_table",
     "table_of_runs",
+    "with_columns",
 ]
 
 

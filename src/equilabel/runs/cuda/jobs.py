@@ -31,7 +31,7 @@ SECTOR = 32  # bytes of memory that are moved at once
 NEAR = 16  # most entries of a run table that is next to those of other segments, see tiling.cuh
 JOB = 16  # where the job begins, after the addresses of a pass's arguments
 ARGUMENTS = struct.Struct("2Q")
-ADDRESSES = struct.Struct("9Q")  # of a Job, after its plan
+ADDRESSES = struct.Struct("10Q")  # of a Job, after its plan
 REST = struct.Struct("5Q5i4x")  # of a Job, after its addresses
 
 
@@ -78,6 +78,7 @@ class Work(NamedTuple):
             labels,
             tables + begins[3],
             tables + begins[5],
+            0,
         )
         return address, memory
 
@@ -99,7 +100,7 @@ def prepare(
     """
     compare, _, many = foreground
     size = int(np.prod(shape, dtype=np.int64))
-    node_bytes = 8 if size > 2**31 else label_bytes
+    node_bytes = 8 if size > 2**31 else max(4, label_bytes)
     tiling = arrange(shape, connectivity, stacked, many)
     blocks, begins = lay_out(tiling, size // tiling.columns, many=many)
     gray = f"Gray<{dtype.str[1:]}>" if compare in (">", "<=", "<") else ""
