@@ -167,7 +167,7 @@ def length_in_pixels(
             "Give one for all axes, or as many as there are."
         )
         raise ValueError(message)
-    lengths = [parse(name, one) for one in each]
+    lengths = [parse(name, value)] * rank if single else [parse(name, one) for one in each]
     for one, written in zip(lengths, each, strict=True):
         if one.power > 1:
             message = (

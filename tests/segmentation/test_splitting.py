@@ -160,6 +160,40 @@ def test_parts_are_those_of_the_definition(sides, large, monkeypatch):
     assert several > 5
 
 
+@pytest.mark.parametrize(("sides", "stacked"), [((90, 80), 0), ((3, 60, 50), 1), ((20, 30, 25), 0)])
+def test_copies_of_components_have_the_same_parts(sides, stacked):
+    """What a GPU gives the host: cells with a margin, one component after the other."""
+    rng, rank = np.random.default_rng(0), len(sides) - stacked
+    image = ndimage.gaussian_filter(rng.standard_normal(sides), [0] * stacked + [2] * rank)
+    components = label(image > 0, stacked=bool(stacked))
+    spans = ndimage.find_objects(components)
+    boxes = np.array(
+        [[n, *(s.start for s in b), *(s.stop for s in b)] for n, b in enumerate(spans, 1)]
+    )
+    rule = splitting.make_rule(0.3, (1.0,) * rank, rank, bool(stacked))
+    parts, several = splitting.find_parts(components, boxes, rule)
+    assert (several > 1).any()
+    margins = np.array([0] * stacked + [1] * rank)
+    beyond = np.pad(components, [(m, m) for m in margins], constant_values=-1)
+    copies, ours = [], []
+    for box, span in zip(boxes, spans, strict=True):
+        wide = tuple(slice(s.start, s.stop + 2 * m) for s, m in zip(span, margins, strict=True))
+        copies.append(np.where(beyond[wide] < 0, 2, beyond[wide] == box[0]).astype(np.uint8))
+        ours.append(np.where(components[span] == box[0], parts[span], 0))
+    cells = np.concatenate([copy.ravel() for copy in copies])
+    begins = np.cumsum([0] + [copy.size for copy in copies])[:-1]
+    shapes = np.array([copy.shape for copy in copies])
+    found, counts = np.zeros(cells.size, np.uint16), np.zeros(len(boxes), np.int64)
+    how = splitting._arguments(rule, int(shapes.max()))
+    kernels.find_parts_of_cells(cells, begins, shapes, *how, found, counts)
+    np.testing.assert_array_equal(counts, several)
+    for own, begin, copy in zip(ours, begins, copies, strict=True):
+        inner = found[begin : begin + copy.size].reshape(copy.shape)
+        inner = inner[tuple(slice(m, s - m) for m, s in zip(margins, copy.shape, strict=True))]
+        if own.max() > 1:
+            np.testing.assert_array_equal(inner, own)
+
+
 def test_disks_that_share_a_pixel_or_a_corner_are_parted():
     shared = np.zeros((9, 17), bool)
     shared[:, :9] = shared[:, 8:] = disk(4, 4, 4, (9, 9))

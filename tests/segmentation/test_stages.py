@@ -3,19 +3,21 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from skimage import morphology, restoration
 
 from batches import picture, record, refused, sizes, summary, tiff
-from equilabel import label, segment, track_overlaps
+from equilabel import label, samples, segment, track_overlaps
 from equilabel.cli import main
 from equilabel.devices import threads
 from equilabel.samples import movie
 from equilabel.segmentation import morphology as mask_morphology
-from equilabel.segmentation.filters import subtract_background
+from equilabel.segmentation.filters import smoothed, subtract_background
 from equilabel.segmentation.morphology import close_mask, open_mask
+from equilabel.segmentation.thresholds import count_floats
 from equilabel.storage.table import read_table
 
 TYPES = ["u1", "i2", "u4", "f4", "f8"]
@@ -347,3 +349,34 @@ def test_a_gpu_gives_what_the_host_gives(radii):
     assert isinstance(found, cupy.ndarray)
     expected = subtract_background(image, radii, method="rolling_ball")
     np.testing.assert_array_equal(found.get(), expected)
+
+
+@pytest.mark.gpu
+def test_a_gpu_keeps_the_objects_of_the_host_and_measures_the_same():
+    cupy = pytest.importorskip("cupy")
+    if not cupy.cuda.is_available():
+        pytest.skip("no CUDA device")
+    flat, deep = samples.nuclei_2d((500, 420)), noise((12, 60, 70))
+    ways = [
+        {"min_size": 30},
+        {"max_size": 400, "exclude_border": True, "fill_holes": False},
+        {"split": True, "min_size": 20, "exclude_border": True},
+        {"split": True, "split_by": "intensity"},
+        {"keep": "area > 50"},
+        {"method": "komura", "min_size": 9},
+        {"threshold": 1e9, "min_size": 9},
+        {"properties": ("label", "area", "solidity", "touching"), "min_size": 9},
+        {"sigma": 0, "dark": True, "threshold": "triangle"},
+    ]
+    for image in (flat, flat.astype("u2") * 17, deep, deep.astype("f4"), flat[:, :301]):
+        for way in ways:
+            options = {"sigma": 1, "fill_holes": True, **way, "stacked": image.ndim > 2}
+            found, expected = segment(cupy.asarray(image), **options), segment(image, **options)
+            np.testing.assert_array_equal(found.labels.get(), expected.labels)
+            assert found.threshold == expected.threshold
+            assert found.num == expected.num
+            pd.testing.assert_frame_equal(found.table, expected.table, rtol=1e-12)
+        there, here = cupy.asarray(image), smoothed(image, [1.0] * image.ndim)
+        low, high, _, counted = smoothed(there, [1.0] * image.ndim, counted=True).span
+        assert (low, high) == here.span[:2]
+        np.testing.assert_array_equal(counted[0], count_floats(here.values, low, high)[0])

@@ -147,6 +147,7 @@ def _components(
         known, firsts = np.unique(turned, return_index=True)
         return labels, _swapped(firsts[known > 0], turned.shape), none
     if not (setup.select or problem.numbered_by_columns):
+        painted = painted or problem.device != "cpu"
         labels, count, *_, runs = solve(problem, counted=True, painted=painted)
         if runs is None:
             return labels, _list_firsts(labels, count), none

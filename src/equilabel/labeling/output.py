@@ -26,12 +26,15 @@ LINE = 64  # bytes of a cache line
 
 
 class Output:
-    """Array for the labels of one image, on its device: `out`, or a new one if `out` is None."""
+    """Array for the labels of one image, on its device: `out`, or a new one if `out` is None.
 
-    def __init__(self, image: Array, out: Array) -> None:
+    `made` is what `room` has returned for the same image, if it was asked before.
+    """
+
+    def __init__(self, image: Array, out: Array, made: Array = None) -> None:
         self._image, self._out = image, out
         self._on_cuda = is_on_cuda(image)
-        self._flat: Array = None
+        self._flat: Array = made
         self._blank = False
         self._most = 0
 

@@ -223,13 +223,14 @@ def _label_by_runs(problem: Problem, wanted: Wanted) -> Solution:
     # what lies beyond a periodic boundary.
     if request is not None and grid.shape == shape and not problem.periodic:
         full, only = grid.connectivity == grid.rank, wanted.table_only
-        counts = table_of_runs(request, table, shape, problem.device, full=full, lasts=only)
+        lasts = only or not wanted.painted
+        counts = table_of_runs(request, table, shape, problem.device, full=full, lasts=lasts)
         if counts is None:
             values, plan = request.values, request.plan
             counts = count_runs(table, shape, values, plan, problem.device, full=full)
         if counts is not None and only and not request.plan.needs_labels:
             return Solution(None, count, counts=counts, calls=calls_of(kernels))
-    if not wanted.painted and problem.device == "cpu" and (request is None or counts is not None):
+    if not wanted.painted and (request is None or counts is not None):
         return Solution(None, count, counts=counts, runs=table)
     kernels.paint(table, *output.room(int(count) if room is None else 0))
     return Solution(output.finish(count), count, counts=counts, calls=calls_of(kernels))
@@ -345,8 +346,8 @@ def solve(
 
     They are counted from runs if possible, otherwise from labels. With `counted`, the number of
     labels is an int, for which a GPU must be waited for. With `table_only`, labels are made only if
-    the request needs them. Without `painted`, runs are returned instead of labels, if a method on
-    the CPU finds these.
+    the request needs them. Without `painted`, runs are returned instead of labels, if the method
+    finds these.
     """
     home = resolve("auto", problem.image)
     current = home if problem.device == "cpu" else problem.device
@@ -361,13 +362,12 @@ def solve(
 
 def paint(problem: Problem, found: Solution, numbers: HostArray | None = None) -> Solution:
     """Return labels for runs that were not painted: 0 to N or, instead, `numbers`, (N + 1,)."""
-    from equilabel.runs.cpu import passes as kernels
-
-    output, count = Output(problem.image, problem.out), int(found.count)
+    table, count = found.runs, found.count
+    output = Output(problem.image, problem.out, table.room)
     if numbers is not None:
         count = int(numbers.max())
-        found.runs.relabel(numbers)
-    kernels.paint(found.runs, *output.room(count))
+        table.relabel(numbers)
+    runs_on(problem.device).paint(table, *output.room(count))
     return found._replace(labels=output.finish(count), count=count, runs=None)
 
 

@@ -24,7 +24,7 @@ from .measurement import Property
 from .parts import compute_table, count_part
 from .properties import PROPERTIES, Columns
 from .remembered import table_again
-from .request import DeviceTable, Request, make_request, table_of_runs
+from .request import DeviceTable, Request, make_request, table_of_runs, with_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -57,6 +57,7 @@ __all__ = [
     "regionprops",
     "regionprops_table",
     "table_of_runs",
+    "with_columns",
 ]
 
 

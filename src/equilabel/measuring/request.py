@@ -97,8 +97,13 @@ class Request:
                 for name, columns in groups.items()
             }
 
-    def columns(self, counts: Counts | None, labels: Array) -> Columns:
-        """Compute the columns of each property by its name; `counts` is None if none is counted."""
+    def columns(self, counts: Counts | Columns | None, labels: Array) -> Columns:
+        """Compute the columns of each property by its name; `counts` is None if none is counted.
+
+        Columns that a device has computed are returned as they are.
+        """
+        if isinstance(counts, dict):
+            return counts
         plan = self.plan
         groups: Columns = {}
         if counts is not None:
@@ -147,6 +152,16 @@ def make_request(
 
 
 # ---- Which columns of a table have a step that the device can apply
+
+
+def with_columns(request: Request, shape: tuple[int, ...], device: str) -> Request:
+    """Return a request of columns in place of counts, if a GPU computes all columns.
+
+    They may differ from those of the host in the last bits: not for conditions.
+    """
+    asked = replace(request, columns_on="host")
+    share = share_of(asked, shape, device)
+    return request if share is None or share.rest is not None else asked
 
 
 class Share(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from equilabel.arguments import check_callable, check_flag, check_flags, check_names
 from equilabel.devices import place, resolve, take, using
 from equilabel.labeling import problem_of, solve
-from equilabel.measuring import check_spacing, make_request
+from equilabel.measuring import check_spacing, make_request, with_columns
 from equilabel.papers import find_method
 
 from .checks import check_sizes, in_pixels, knows_images, refuse_colors, take_channel
@@ -235,12 +235,13 @@ def segment(
         problem = problem_of(
             *foreground, connectivity, stacked=stacked, method=method, device=where
         )
-        wanted = counted_for(names, rank, splitting, exclude_border=exclude_border)
+        wanted = counted_for(names, exclude_border=exclude_border)
         request = make_request(wanted, channels, problem.image.shape, spacing, stacked=stacked)
-        made = solve(problem, request, counted=True, painted=splitting.needed)
+        request = request if keep else with_columns(request, problem.image.shape, where)
+        made = solve(problem, splitting.first(request), painted=splitting.needed)
         gray, hops = partial(smooth, pixels, sigma, stacked=stacked, **scale), connectivity or rank
         made = split_objects(made, request, splitting, hops, report, gray)
-        made = drop(problem, made, report, limits=sizes, exclude_border=exclude_border)
+        made = drop(problem, made, request, report, limits=sizes, exclude_border=exclude_border)
         made = grow_objects(made, request, far, inside, report)
         table, count = measure_objects(request, made, names, keep, report, track=track)
         labels = place(made.labels, home)

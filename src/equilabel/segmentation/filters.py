@@ -182,17 +182,20 @@ class Smoothed(NamedTuple):
     """An image, and what is known of its values."""
 
     values: HostArray
-    span: tuple[Any, Any, bool] | None = None  # as of `extremes`
+    span: tuple[Any, ...] | None = None  # as of `extremes`; maybe counts in bins, and their edges
 
 
-def smoothed(pixels: HostArray, widths: Sequence[float]) -> Smoothed:
-    """Smooth what `as_pixels` returned as `smooth` does; `widths` are in pixels."""
+def smoothed(pixels: HostArray, widths: Sequence[float], *, counted: bool = False) -> Smoothed:
+    """Smooth what `as_pixels` returned as `smooth` does; `widths` are in pixels.
+
+    With `counted`, a GPU counts values in bins as well, to wait for both at once.
+    """
     if pixels.size == 0 or not any(widths):
         return Smoothed(pixels)
     wide = pixels.dtype.itemsize > (4 if pixels.dtype.kind == "f" else 2)
     dtype = np.dtype(np.float64 if wide else np.float32)
-    found = gaussian(pixels, dtype, widths, mode="nearest")
-    lowest, highest, _ = found.span or extremes(pixels)
+    found = gaussian(pixels, dtype, widths, mode="nearest", counted=counted)
+    lowest, highest, *_ = found.span or extremes(pixels)
     if not lowest < highest:  # rarely, the image is not constant, but its smoothed values are
         threads.check()
         lowest, highest, _ = extremes(pixels)
@@ -202,7 +205,7 @@ def smoothed(pixels: HostArray, widths: Sequence[float]) -> Smoothed:
 
 
 def gaussian(
-    pixels: HostArray, dtype: np.dtype[Any], widths: Sequence[float], *, mode: Border
+    pixels: HostArray, dtype: Any, widths: Sequence[float], *, mode: Border, counted: bool = False
 ) -> Smoothed:
     """Smooth pixels as float32 or float64; NaN and infinities are left out.
 
@@ -211,7 +214,7 @@ def gaussian(
     `scipy.ndimage.gaussian_filter` to the last bit.
     """
     if pixels.dtype.kind != "f" or _all_finite(pixels):
-        return _filter(pixels, dtype, widths, mode)
+        return _filter(pixels, dtype, widths, mode, counted)
     finite = np.isfinite(pixels)
     share = _filter(finite, dtype, widths, mode).values
     values = _filter(np.where(finite, pixels, 0), dtype, widths, mode).values
@@ -220,7 +223,7 @@ def gaussian(
 
 
 def _filter(
-    pixels: HostArray, dtype: np.dtype[Any], widths: Sequence[float], mode: Border
+    pixels: HostArray, dtype: Any, widths: Sequence[float], mode: Border, counted: bool = False
 ) -> Smoothed:
     """Smooth finite pixels."""
     alone = 1 if mode == "nearest" else 0  # an axis of this length is not smoothed
@@ -234,10 +237,11 @@ def _filter(
             if width:
                 filter_axis("gaussian_filter1d", pixels, width, axis, mode, out=pixels)
                 used[axis] = 0.0
-    work = passes("segmentation.smoothing", "cuda" if is_on_cuda(pixels) else "cpu")
-    weights = list(map(_weights, used))
-    values, ends = work.smooth(pixels, dtype, weights, mode == "nearest")
-    return Smoothed(values, (ends[0], ends[1], True))
+    on_cuda, weights = is_on_cuda(pixels), list(map(_weights, used))
+    work = passes("segmentation.smoothing", "cuda" if on_cuda else "cpu")
+    apply = work.smooth_and_count if on_cuda and counted else work.smooth
+    values, ends, *bins = apply(pixels, dtype, weights, mode == "nearest")
+    return Smoothed(values, (*ends, True, *bins))
 
 
 def _weights(width: float) -> NDArray[np.float64]:

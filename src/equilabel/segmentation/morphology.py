@@ -11,9 +11,11 @@ import numpy as np
 from equilabel.devices import fetch, filters, is_on_cuda, library, passes, resolve, threads
 from equilabel.domains.grid import Foreground
 from equilabel.labeling import paint, problem_of, solve
+from equilabel.labeling.output import check_fits
+from equilabel.labeling.problem import make_grid
 from equilabel.runs.labeled_runs import LabeledRuns
 
-from .binarization import ThresholdedImage
+from .binarization import ThresholdedImage, from_mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -176,16 +178,16 @@ def fill_mask(mask: Array, *, stacked: bool = False) -> ThresholdedImage:
     """
     gaps = Foreground("<=", np.uint8(0), values=False)
     problem = problem_of(mask.view(np.uint8), gaps, 1, stacked, device=resolve("auto", mask))
+    if 0 in mask.shape or 1 in mask.shape[int(stacked) :]:  # all pixels are at the border
+        return from_mask(mask)
+    if is_on_cuda(mask):
+        check_fits(problem, problem.device)
+        outside = passes("segmentation.holes", "cuda").find_outside(make_grid(problem))
+        return ThresholdedImage(outside.reshape(mask.shape), gaps)
     found = solve(problem, counted=True, painted=False)
-    on_host = found.runs is not None
-    outside = library(mask).zeros(found.count + 1, np.int32 if on_host else np.uint8)
-    if on_host:
-        LabeledRuns.of(found.runs, mask.shape, found.count).mark_border(int(stacked), outside)
-    elif is_on_cuda(mask):
-        passes("segmentation.holes", "cuda").mark_border(found.labels, int(stacked), outside)
+    outside = np.zeros(found.count + 1, np.int32)
+    LabeledRuns.of(found.runs, mask.shape, found.count).mark_border(int(stacked), outside)
     outside[0] = 0
     threads.check()
-    if not on_host:
-        return ThresholdedImage(outside[found.labels], gaps)
     room = problem._replace(out=np.empty(mask.shape, np.uint8))
     return ThresholdedImage(paint(room, found, outside).labels, gaps)

@@ -54,7 +54,7 @@ def threshold_objects(
     mask = xp.zeros(pixels.shape, np.bool_)
     if pixels.size == 0:
         return mask, math.nan
-    lowest, highest, _ = span or extremes(pixels)
+    lowest, highest, *_ = span or extremes(pixels)
     if not lowest < highest:
         return mask, float(lowest) if lowest == highest else math.nan
     scale = Scale.between(lowest, highest, dark)

@@ -27,29 +27,38 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from equilabel.array_types import HostArray
-    from equilabel.measuring import Counts
+    from equilabel.measuring import Columns, Counts
 
 
 # ---- Dropping small, large and border components
 
 
 def select_components(
-    counts: Counts, *, min_size: int = 0, max_size: int | None = None, exclude_border: bool = False
+    counts: Counts | Columns,
+    *,
+    min_size: int = 0,
+    max_size: int | None = None,
+    exclude_border: bool = False,
 ) -> NDArray[np.bool_]:
     """Return for each component whether it is kept: (N,) array of bool.
 
-    To exclude components at the border, `counts` must hold bounding boxes; this is not checked.
+    `counts` may be columns, with "num_pixels". To exclude components at the border, counts must
+    hold bounding boxes, and columns "touches_border"; this is not checked.
     """
-    kept = counts.pixels >= min_size
+    pixels = counts["num_pixels"]["num_pixels"] if isinstance(counts, dict) else counts.pixels
+    kept = np.asarray(pixels >= min_size)
     if max_size is not None:
-        kept &= counts.pixels <= max_size
-    if exclude_border:
-        first, last = counts.begins, counts.ends
-        for axis in range(int(counts.layout.stacked), len(counts.shape)):
-            side = counts.shape[axis]
-            if side > 1:
-                kept &= (first[:, axis] > 0) & (last[:, axis] < side)
-    return np.asarray(kept)
+        kept &= pixels <= max_size
+    if not exclude_border:
+        return kept
+    if isinstance(counts, dict):
+        return np.asarray(kept & ~counts["touches_border"]["touches_border"])
+    first, last = counts.begins, counts.ends
+    for axis in range(int(counts.layout.stacked), len(counts.shape)):
+        side = counts.shape[axis]
+        if side > 1:
+            kept &= (first[:, axis] > 0) & (last[:, axis] < side)
+    return kept
 
 
 def drop_components(labels: HostArray, kept: NDArray[np.bool_]) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from equilabel.arguments import check_flag, check_number
-from equilabel.devices import fetch, place, resolve, take, threads, using
+from equilabel.devices import fetch, is_on_cuda, place, resolve, take, threads, using
 from equilabel.labeling import label, solve
 from equilabel.labeling.problem import make_problem
 from equilabel.measuring import check_spacing, count_labels, make_request
@@ -218,12 +218,51 @@ def split_components(
     chosen = np.flatnonzero(may_touch(counts, tolerance, rule.distances))
     if not len(chosen):
         return None
-    boxes, host = boxes_of(counts), np.ascontiguousarray(fetch(labels))
+    boxes = boxes_of(counts)
+    if is_on_cuda(labels):
+        found = _split_copies(labels, boxes, chosen, rule)
+        if found is not None:
+            return found if found[1] > len(boxes) else None
+    host = np.ascontiguousarray(fetch(labels))
     parts, several = find_parts(host, boxes[chosen], rule)
     if not (several > 1).any():
         return None
     split = Split(chosen[several > 1], parts, several[several > 1])
     return number_parts(labels, host, boxes, split)
+
+
+def _split_copies(
+    labels: Array, boxes: NDArray[np.int64], chosen: NDArray[np.intp], rule: Rule
+) -> tuple[Array, int] | None:
+    """Split components of labels on a GPU from copies of their boxes, and number all there.
+
+    Returns new labels and their number. None if boxes are too large, or parts too many, for copies.
+    """
+    from .cpu.parts import find_parts_of_cells
+    from .cuda.cells import copy_cells, place_parts
+
+    axes, own = labels.ndim, boxes[chosen]
+    margins = np.array([0] * rule.stacked + [1] * len(rule.distances))
+    sides = own[:, 1 + axes :] - own[:, 1 : 1 + axes] + 2 * margins
+    sizes = sides.prod(axis=1)
+    if sides.prod(axis=1, dtype=np.float64).max() >= LARGE or sizes.sum() > CROPS * labels.size:
+        return None
+    order = np.argsort(-sizes, kind="stable")
+    own, sides, ends = own[order], sides[order], np.cumsum(sizes[order])
+    begins = ends - sizes[order]
+    told = (own[:, :1], begins[:, None], ends[:, None], own[:, 1 : 1 + axes] - margins, sides)
+    places = np.concatenate(told, axis=1).copy(order="C")
+    cells, several = copy_cells(labels, places), np.zeros(len(own), np.int64)
+    parts, how = np.empty(cells.size, np.uint16), _arguments(rule, int(sides.max()))
+    tasks = [(cells, begins[a:b], sides[a:b], *how, parts, several[a:b]) for a, b in _shares(own)]
+    threads.each(find_parts_of_cells, tasks)
+    split = several > 1
+    if several.max() > MOST_PARTS or not split.any():
+        return None if split.any() else (labels, len(boxes))
+    places, ends = places[split], len(boxes) + np.cumsum(several[split])
+    places[:, 0] = ends - several[split]  # the label before that of the first part
+    count = int(ends[-1])
+    return place_parts(labels, places, parts, count), count - int(split.sum())
 
 
 def boxes_of(counts: Counts) -> NDArray[np.int64]:
@@ -325,6 +364,7 @@ TOGETHER = 2**14  # cells of the boxes of a task
 FLOODED = 2**19  # pixels that are flooded before the run can be called off
 MOST = 2**31 - 1  # cells of a box: they are numbered by 32 bits
 LARGE = 2**20  # cells of a box from which on threads share it
+MOST_PARTS = 2**16 - 1  # of a component whose cells are copied from a GPU
 BY_SHAPE = np.empty(0, np.int32)  # no heights
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from equilabel.arguments import check_choice, check_flag, check_whole, shown
 from equilabel.devices import fetch
 from equilabel.labeling import paint
-from equilabel.measuring import PROPERTIES, check_spacing, count_labels
+from equilabel.measuring import PROPERTIES, DeviceTable, check_spacing, count_labels
+from equilabel.measuring.properties import make_plan
 
 from .binarization import ThresholdedImage, apply_threshold, from_mask
 from .filters import check_background_method, subtract_background, widths_in_pixels
@@ -92,13 +94,19 @@ class Splitting(NamedTuple):
         """Whether components are measured first, because convex ones are not split."""
         return self.needed and self.markers is None and self.by == "shape"
 
+    def first(self, request: Request) -> Request:
+        """Return what to count of components before they are split: where necks matter, shapes."""
+        if not self.at_necks:
+            return request
+        layout = request.plan.layout
+        wanted = shape_properties(layout.rank)
+        plan = make_plan(wanted, (), layout.axes, layout.stacked, even=True)
+        return replace(request, plan=plan, columns_on=None)
 
-def counted_for(
-    names: list[str], rank: int, splitting: Splitting, *, exclude_border: bool
-) -> list[str]:
-    """List the properties to count: the columns, and what splitting and dropping need."""
-    shapes = shape_properties(rank) if splitting.at_necks else ()
-    return [*names, *(("bbox",) if exclude_border else ()), *shapes]
+
+def counted_for(names: list[str], *, exclude_border: bool) -> list[str]:
+    """List the properties to count: the columns, and what dropping needs."""
+    return [*names, "num_pixels", *(("touches_border",) if exclude_border else ())]
 
 
 def split_objects(
@@ -129,10 +137,8 @@ def split_objects(
             image = finite(fetch(values())) * (-1 if splitting.dark else 1)
         numbers = split_otherwise(fetch(labels), splitting.markers, image, rule)
         parts = place_like(labels, numbers), int(numbers.max(initial=0))
-    if parts is None:
-        return found
-    counts = count_labels(parts[0], request.values, request.plan)
-    return found._replace(labels=parts[0], count=parts[1], counts=counts)
+    labels, count = parts or (labels, found.count)
+    return found._replace(labels=labels, count=count, counts=request.count(labels))
 
 
 # ---- Columns of the table
@@ -273,6 +279,7 @@ def check_beside(markers: Any, mask: Any, image: Array) -> tuple[Any, Any]:
 def drop(
     problem: Problem,
     found: Solution,
+    request: Request,
     report: Callable[[str], None],
     *,
     limits: tuple[int, int | None],
@@ -284,18 +291,41 @@ def drop(
     are overwritten.
     """
     smallest, largest = limits
-    kept = None
-    if smallest > 1 or largest is not None or exclude_border:
+    dropping = smallest > 1 or largest is not None or exclude_border
+    if dropping:
         report("drop")
+    found, kept = with_counts(problem, found, request), None
+    if dropping:
         kept = select_components(
             found.counts, min_size=smallest, max_size=largest, exclude_border=exclude_border
         )
     if found.runs is not None:
-        dtype = found.runs.parents.dtype
-        found = paint(problem, found, None if kept is None else numbers_of(kept, dtype))
+        found = paint(problem, found, None if kept is None else numbers_of(kept, np.int32))
     elif kept is not None:
         found = found._replace(count=drop_components(found.labels, kept))
-    return found if kept is None else found._replace(counts=found.counts.select(kept))
+    if kept is None:
+        return found
+    if not isinstance(found.counts, dict):
+        return found._replace(counts=found.counts.select(kept))
+    columns = {
+        name: {part: column[kept] for part, column in parts.items()}
+        for name, parts in found.counts.items()
+    }
+    for name, key in request.plan.columns:
+        if key == "label":
+            columns[name] = {name: np.arange(1, np.count_nonzero(kept) + 1)}
+    return found._replace(counts=columns)
+
+
+def with_counts(problem: Problem, found: Solution, request: Request) -> Solution:
+    """Wait for the columns that a GPU computes; return counts if it cannot compute these."""
+    if not isinstance(found.counts, DeviceTable):
+        return found
+    columns = found.counts.finish()
+    if columns is not None:
+        return found._replace(counts=columns, count=len(columns["num_pixels"]["num_pixels"]))
+    found = found if found.runs is None else paint(problem, found)
+    return found._replace(counts=count_labels(found.labels, request.values, request.plan))
 
 
 def grow_objects(

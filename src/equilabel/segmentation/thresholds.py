@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
 
     Counts = NDArray[np.int64]
+    Counted = tuple[Counts, HostArray]
     Criterion = Callable[[Counts, HostArray], float]
 
 
@@ -64,21 +65,21 @@ def count_integers(
 
 
 def count_floats(
-    pixels: HostArray, lowest: float, highest: float
+    pixels: HostArray, lowest: float, highest: float, known: Counted | None = None
 ) -> tuple[NDArray[np.int64], HostArray]:
     """Return counts and centers of 256 bins of equal width, as `numpy.histogram` does.
 
-    NaN and infinities are left out. `lowest` and `highest` are those of the finite pixels and
-    differ. Raises FloatingPointError if the type cannot represent 257 different edges between them.
+    `known` are counts and the edges of their bins, which are used if NumPy has the same edges. NaN
+    and infinities are left out. `lowest` and `highest` are those of the finite pixels and differ.
+    Raises FloatingPointError if the type cannot represent 257 different edges between them.
     """
-    ends = np.array([lowest, highest], dtype=pixels.dtype)
-    try:
-        edges = np.histogram_bin_edges(ends, BINS)
-    except ValueError as error:
-        raise FloatingPointError(*error.args) from None
+    kind = pixels.dtype.type
+    edges = np.linspace(kind(lowest), kind(highest), BINS + 1, dtype=kind)  # as NumPy's histograms
     if not (edges[1:] > edges[:-1]).all():
         raise FloatingPointError
     flat, centers = _flat(pixels), (edges[:-1] + edges[1:]) / 2
+    if known is not None and np.array_equal(edges, known[1]):
+        return known[0], centers
     return fetch(_passes(flat).count_bins(flat, edges)), centers
 
 
@@ -295,12 +296,12 @@ EXACT = 2**53  # not every larger integer is a float
 
 
 def find_threshold(
-    pixels: HostArray, method: str, span: tuple[Any, Any, bool] | None = None
+    pixels: HostArray, method: str, span: tuple[Any, ...] | None = None
 ) -> tuple[float, bool]:
     """Return the threshold of an image by a method, and whether all finite pixels are equal to it.
 
-    `span` is what `extremes` returns, if it is known. Foreground is above the threshold. It is NaN
-    if no pixel is finite, and 0.5 for bool.
+    `span` is that of `Smoothed`, if it is known. Foreground is above the threshold. It is NaN if no
+    pixel is finite, and 0.5 for bool.
 
     >>> find_threshold(np.array([1, 2, 2, 9]), "otsu")
     (2, False)
@@ -337,17 +338,15 @@ def level_of_integers(counts: NDArray[np.int64], first: int, width: int, method:
     return first + (level + 1) * width - 1
 
 
-def _find_in_floats(
-    pixels: HostArray, method: str, span: tuple[Any, Any, bool]
-) -> tuple[float, bool]:
-    lowest, highest, finite = span
+def _find_in_floats(pixels: HostArray, method: str, span: tuple[Any, ...]) -> tuple[float, bool]:
+    lowest, highest, finite, *known = span
     if lowest > highest:
         return math.nan, False
     if lowest == highest:
         return float(lowest), True
     try:
         with np.errstate(over="raise"):
-            return _apply(pixels, method, lowest, highest, finite=finite), False
+            return _apply(pixels, method, lowest, highest, *known, finite=finite), False
     except FloatingPointError:
         pass
     # The numbers are too large or too close together for their type: scale them to 0 to 1.
@@ -361,9 +360,11 @@ def _find_in_floats(
     return float(np.clip(level, lowest, below)), False
 
 
-def _apply(pixels: HostArray, method: str, lowest: Any, highest: Any, *, finite: bool) -> float:
+def _apply(
+    pixels: HostArray, method: str, lowest: Any, highest: Any, *known: Counted, finite: bool
+) -> float:
     if method == "mean":
         return float(np.mean(pixels if finite else pixels[np.isfinite(pixels)]))
     if method == "li":
         return li_of_floats(pixels.flatten() if finite else pixels[np.isfinite(pixels)])
-    return CRITERIA[method](*count_floats(pixels, lowest, highest))
+    return CRITERIA[method](*count_floats(pixels, lowest, highest, *known))

@@ -63,6 +63,7 @@ class RunTable:
     first_label: int = 1  # 0 or 1
     domain: Grid | None = None  # the image, if it has periodic axes
     one: bool = False  # all runs are known to be one component
+    room: None = None  # on a GPU, the memory of the labels
 
     @classmethod
     def of_blocks(

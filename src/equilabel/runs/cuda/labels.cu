@@ -235,6 +235,12 @@ struct Four {
 };
 
 // Streaming stores: labels are not read soon.
+__device__ inline void store(u1* labels, const Four<u1>& four)
+{
+    __stcs(reinterpret_cast<uchar4*>(labels),
+           make_uchar4(four.value[0], four.value[1], four.value[2], four.value[3]));
+}
+
 __device__ inline void store(u4* labels, const Four<u4>& four)
 {
     __stcs(reinterpret_cast<uint4*>(labels),
@@ -304,16 +310,16 @@ __device__ inline void paint_pixels(const Table& label_of, unsigned set, unsigne
 // One block per tile, one thread per word. Nodes and tables of a tile may be in the memory of its labels, but
 // of no other tile. A warp reads the nodes that its runs refer to; it overwrites nodes only after all warps have
 // read theirs.
-template <typename Id, typename Label, typename Tile>
+template <typename Id, typename Painted, typename Tile>
 __global__ void __launch_bounds__(Tile::Rows * Tile::Words)
     paint(const __grid_constant__ Job job)
 {
     constexpr int Words = Tile::Words, Beside = 32 / Words, Capacity = Tile::Capacity;
     constexpr bool Many = Tile::Many;
-    __shared__ LabelTable<Label, Beside * Capacity> label_of_warp[Tile::Rows / Beside];
+    __shared__ LabelTable<Painted, Beside * Capacity> label_of_warp[Tile::Rows / Beside];
     const Plan& plan = job.plan;
     Id* const nodes = static_cast<Id*>(job.nodes);
-    Label* const labels = static_cast<Label*>(job.labels);
+    Painted* const labels = static_cast<Painted*>(job.labels);
     auto& label_of = label_of_warp[threadIdx.x / 32];
     const int word = threadIdx.x % Words, lane = threadIdx.x % 32;
     const int z = threadIdx.x / Words / Tile::Tall, y = threadIdx.x / Words % Tile::Tall;
@@ -329,14 +335,16 @@ __global__ void __launch_bounds__(Tile::Rows * Tile::Words)
     const unsigned* const table = reinterpret_cast<const unsigned*>(
         run_table<Many>(plan, nodes, job.tables, line, corner.segment, total));
     const Id base = first_pixel(plan, corner.row, corner.segment);
-    const auto look_up = [&](unsigned entry) {
-        return nodes[node_of<Tile>(plan, base, entry)] & ~LABEL<Id>;
+    const Painted* const numbers = static_cast<const Painted*>(job.numbers);
+    const auto look_up = [&](unsigned entry) -> Id {
+        const Id label = nodes[node_of<Tile>(plan, base, entry)] & ~LABEL<Id>;
+        return numbers ? numbers[label] : label;
     };
     // Four runs at once, so that their loads overlap: first entries, then nodes.
     for (unsigned j = word; 2 * j < total; j += 2 * Words) {
         const unsigned at[2] = {2 * j, 2 * (j + Words)};
         const unsigned pair[2] = {table[j], at[1] < total ? table[j + Words] : 0};
-        Label label[4];
+        Painted label[4];
 #pragma unroll
         for (int k = 0; k < 4; ++k)
             label[k] = at[k / 2] + k % 2 < total ? look_up(pair[k / 2] >> 16 * (k % 2) & 0xffff) : 0;

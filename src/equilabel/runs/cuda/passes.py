@@ -9,7 +9,18 @@ import cupy
 import numpy as np
 
 from . import boundaries
-from .tiles import JOB, NUMBER, PACK, PAINT, UNITE, Count, Work, prepare, prepare_bonds
+from .tiles import (
+    ADDRESSES,
+    JOB,
+    NUMBER,
+    PACK,
+    PAINT,
+    UNITE,
+    Count,
+    Work,
+    prepare,
+    prepare_bonds,
+)
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
@@ -30,6 +41,7 @@ class RunTable:
     arguments: int  # address of the arguments of all passes
     stream: int  # on which passes are started
     count: Count  # components, once they are numbered
+    room: cupy.ndarray  # for the labels
     memory: tuple[object, ...]  # keeps alive the memory that the job points to
     domain: Grid | None = None  # the image, if it has periodic axes
 
@@ -59,6 +71,13 @@ class RunTable:
         """Start a pass by its number, if it has any blocks."""
         self.work.start(number, self.stream, self.arguments)
 
+    def relabel(self, numbers: Array) -> None:
+        """Let `paint` write `numbers`, (N + 1,), in place of the labels 0 to N of runs."""
+        there = cupy.asarray(numbers, self.room.dtype)
+        self.memory = (*self.memory, there)
+        last = len(self.work.tiling.plan) + ADDRESSES.size - 8
+        self.job.reshape(1).view(np.uint8)[last : last + 8].view(np.uint64)[0] = there.data.ptr
+
 
 def pack(domain: Grid | Bonds, room: cupy.ndarray) -> RunTable:
     """Turn pixels, or bonds, into bits, and the runs of every tile into nodes.
@@ -77,7 +96,7 @@ def pack(domain: Grid | Bonds, room: cupy.ndarray) -> RunTable:
         work = prepare_bonds(image.shape, image.dtype, steps, domain.periodic, *ends)
     nodes = room
     if work.node_bytes != room.itemsize:
-        nodes = cupy.empty(room.size, np.uint64)
+        nodes = cupy.empty(room.size, f"u{work.node_bytes}")
     tables = cupy.cuda.alloc(work.begins[-1])
     arguments, memory = work.tell(image.data.ptr, room.data.ptr, tables.ptr, nodes.data.ptr)
     table = RunTable(
@@ -86,7 +105,8 @@ def pack(domain: Grid | Bonds, room: cupy.ndarray) -> RunTable:
         arguments,
         cupy.cuda.get_current_stream().ptr,
         Count(tables + work.begins[5]),
-        (image, room, nodes, tables, memory),
+        room,
+        (image, nodes, tables, memory),
         domain if domain.kind == "grid" and domain.periodic else None,
     )
     table.start(PACK)

@@ -238,7 +238,7 @@ SECTOR = 32  # bytes of memory that are moved at once
 NEAR = 16  # most entries of a run table that is next to those of other segments, see tiling.cuh
 JOB = 16  # where the job begins, after the addresses of a pass's arguments
 ARGUMENTS = struct.Struct("2Q")
-ADDRESSES = struct.Struct("9Q")  # of a Job, after its plan
+ADDRESSES = struct.Struct("10Q")  # of a Job, after its plan
 REST = struct.Struct("4Q5i4x")  # of a Job, after its addresses
 FAILURES = (
     cupy.cuda.memory.OutOfMemoryError,
@@ -290,6 +290,7 @@ class Work(NamedTuple):
             labels,
             tables + begins[3],
             tables + begins[5],
+            0,
         )
         return address, memory
 
@@ -310,7 +311,7 @@ def prepare(
     `alignment` holds the addresses of pixels and labels modulo 16; `device` is the current device.
     """
     tiling = arrange(shape, connectivity, stacked, foreground.values)
-    node_bytes = 8 if prod(shape) > 2**31 else label_bytes
+    node_bytes = 8 if prod(shape) > 2**31 else max(4, label_bytes)
     types, columns = f"u{node_bytes}, {tiling.kind}", tiling.columns
     pixel = pixel_type(dtype, foreground)
     kernels = (

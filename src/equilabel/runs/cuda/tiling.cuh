@@ -65,6 +65,7 @@ struct Job {
     void* labels;
     unsigned long long* states;  // exchanged between the blocks that number
     long long* found;
+    const void* numbers;  // what is painted in place of each label, of the type of `labels`; or null
     Index blocks, seams, groups;  // of the pass that numbers, of the one that unites
     u8 background;  // bits of a value
     int compare;    // how foreground compares with it, see pixels.cuh

@@ -46,14 +46,12 @@ def find_parts(labels, shape, boxes, margins, steps, costs, scale, limits, heigh
         Overwritten by the number of parts of each component.
     """
     axes = shape.size
-    sides, origin, strides = np.empty(axes, np.int64), np.empty(axes, np.int64), np.ones_like(shape)
-    offsets = np.empty(len(steps), np.int64)
+    sides, origin = np.empty(axes, np.int64), np.empty(axes, np.int64)
     for component in range(len(boxes)):
         size = 1
-        for axis in range(axes - 1, -1, -1):
+        for axis in range(axes):
             origin[axis] = boxes[component, 1 + axis] - margins[axis]
             sides[axis] = boxes[component, 1 + axes + axis] + margins[axis] - origin[axis]
-            strides[axis] = size
             size *= sides[axis]
         cells = np.empty(size, np.uint8)
         copy_cells(labels, shape, boxes[component, 0], origin, sides, cells)
@@ -62,16 +60,46 @@ def find_parts(labels, shape, boxes, margins, steps, costs, scale, limits, heigh
             copy_heights(heights, shape, origin, sides, cells, squares)
         else:
             measure(cells, sides, margins, costs, costs.dtype.type(limits[2]), squares)
-        for k in range(len(steps)):
-            offsets[k] = 0
-            for axis in range(axes):
-                offsets[k] += steps[k, axis] * strides[axis]
         marks = np.zeros(size, np.int32)
-        count = find_seeds(cells, squares, offsets, scale, limits, marks)
-        counts[component] = count
-        if count > 1:
-            flood(cells, squares, offsets, marks)
+        counts[component] = divide(cells, squares, sides, steps, scale, limits, marks)
+        if counts[component] > 1:
             copy_parts(marks, shape, origin, sides, cells, parts)
+
+
+@njit(nogil=True, cache=True)
+def find_parts_of_cells(cells, begins, sides, margins, steps, costs, scale, limits, parts, counts):
+    """Split components as `find_parts`, by shape, from copies of their cells.
+
+    The cells of each, of (N, A) `sides` with their margins, are those from `begins`, (N,), on.
+    `parts`, uint16, are overwritten like them; there are too many parts if `counts` exceed that.
+    """
+    for component in range(len(sides)):
+        size = sides[component].prod()
+        begin = begins[component]
+        own, squares = cells[begin : begin + size], np.zeros(size, costs.dtype)
+        measure(own, sides[component], margins, costs, costs.dtype.type(limits[2]), squares)
+        marks = np.zeros(size, np.int32)
+        counts[component] = divide(own, squares, sides[component], steps, scale, limits, marks)
+        if counts[component] > 1:
+            for k in range(size):
+                parts[begin + k] = marks[k] if own[k] == FOREGROUND else 0
+
+
+@njit(nogil=True, cache=True)
+def divide(cells, squares, sides, steps, scale, limits, marks):
+    """Return the number of parts of a component; mark the part of each cell if there are several.
+
+    `marks`, (P,) int32, hold zeros.
+    """
+    offsets = np.zeros(len(steps), np.int64)
+    stride = 1
+    for axis in range(sides.size - 1, -1, -1):
+        offsets += steps[:, axis] * stride
+        stride *= sides[axis]
+    count = find_seeds(cells, squares, offsets, scale, limits, marks)
+    if count > 1:
+        flood(cells, squares, offsets, marks)
+    return count
 
 
 @called

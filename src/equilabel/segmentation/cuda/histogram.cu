@@ -29,36 +29,40 @@ __global__ void count_values(const Pixel* __restrict__ pixels, Index size, Index
         if (table[k]) atomicAdd(counts + k, static_cast<unsigned long long>(table[k]));
 }
 
+constexpr int TOGETHER = 4;  // pixels that a thread reads at once, to hide latency
+constexpr int BINS = 256;  // at most, whose counters fit the static shared memory of every card for each lane
+
 // Count pixels in `bins` bins. Edges are ascending and evenly spaced except for rounding. NaN and pixels
-// outside are left out; the last bin includes its upper edge.
+// outside are left out; the last bin includes its upper edge. The lanes of a warp have counters of their own, in
+// different banks of memory, so that equal pixels do not wait for each other.
 template <typename Real>
 __global__ void count_bins(const Real* __restrict__ pixels, Index size, const Real* __restrict__ edges,
                            int bins, unsigned long long* counts)
 {
-    extern __shared__ unsigned table[];
-    for (int k = threadIdx.x; k < bins; k += blockDim.x) table[k] = 0;
+    __shared__ unsigned table[BINS * 32];
+    for (int k = threadIdx.x; k < 32 * bins; k += blockDim.x) table[k] = 0;
     __syncthreads();
     const Real lowest = edges[0], highest = edges[bins];
-    const double scale = bins / (static_cast<double>(highest) - static_cast<double>(lowest));
+    const Real scale = bins / (highest - lowest);
     const Index step = static_cast<Index>(gridDim.x) * blockDim.x;
-    int last = 0;  // as above, equal bins in succession are counted in a register
-    unsigned times = 0;
-    for (Index i = thread_index(); i < size; i += step) {
-        const Real pixel = pixels[i];
-        if (!(pixel >= lowest && pixel <= highest)) continue;
-        const double place = (static_cast<double>(pixel) - static_cast<double>(lowest)) * scale;
-        int k = min(static_cast<int>(place), bins - 1);
-        while (pixel < edges[k]) --k;
-        while (k < bins - 1 && pixel >= edges[k + 1]) ++k;
-        if (k != last) {
-            if (times) atomicAdd(table + last, times);
-            last = k;
-            times = 0;
+    for (Index i = thread_index(); i < size; i += TOGETHER * step) {
+        Real pixel[TOGETHER];
+#pragma unroll
+        for (int j = 0; j < TOGETHER; ++j) pixel[j] = pixels[min(i + j * step, size - 1)];
+#pragma unroll
+        for (int j = 0; j < TOGETHER; ++j) {
+            const Real own = pixel[j];
+            if (i + j * step >= size || !(own >= lowest && own <= highest)) continue;
+            int k = max(0, min(static_cast<int>((own - lowest) * scale), bins - 1));  // or a neighbor
+            while (own < edges[k]) --k;
+            while (k < bins - 1 && own >= edges[k + 1]) ++k;
+            atomicAdd(table + 32 * k + threadIdx.x % 32, 1u);
         }
-        ++times;
     }
-    if (times) atomicAdd(table + last, times);
     __syncthreads();
-    for (int k = threadIdx.x; k < bins; k += blockDim.x)
-        if (table[k]) atomicAdd(counts + k, static_cast<unsigned long long>(table[k]));
+    for (int k = threadIdx.x; k < bins; k += blockDim.x) {
+        unsigned sum = 0;
+        for (int lane = 0; lane < 32; ++lane) sum += table[32 * k + (lane + k) % 32];
+        if (sum) atomicAdd(counts + k, static_cast<unsigned long long>(sum));
+    }
 }

@@ -3,10 +3,10 @@
 import cupy
 
 from equilabel.array_types import Array, HostArray
-from equilabel.devices.cuda.kernels import THREADS, kernel
+from equilabel.devices.cuda.kernels import THREADS, kernel, start
 
 BINS = 12_000  # counters that fit the shared memory of every card
-BLOCKS = 2048
+BLOCKS = 1024
 
 
 def count_values(pixels: Array, bins: int) -> Array:
@@ -27,7 +27,7 @@ def count_values(pixels: Array, bins: int) -> Array:
 
 
 def count_bins(pixels: Array, edges: HostArray) -> Array:
-    """Count (P,) pixels in bins of equal width: (B,) int64; (B + 1,) edges are on the host.
+    """Count (P,) pixels in bins of equal width: (B,) int64; (B + 1,) edges, up to 256 bins.
 
     Edges are ascending, finite, evenly spaced except for rounding; not checked. NaN and pixels
     outside are left out.
@@ -35,8 +35,8 @@ def count_bins(pixels: Array, edges: HostArray) -> Array:
     bins = edges.size - 1
     counts = cupy.zeros(bins, cupy.int64)
     function = kernel("segmentation/cuda/histogram", f"count_bins<{pixels.dtype.str[1:]}>")
-    arguments = (pixels, pixels.size, cupy.asarray(edges), bins, counts)
-    function((_blocks(pixels),), (THREADS,), arguments, shared_mem=4 * bins)
+    there = cupy.asarray(edges)
+    start(function, _blocks(pixels), THREADS, pixels, pixels.size, there, bins, counts)
     return counts
 
 

@@ -1,18 +1,28 @@
-"""Launcher for holes.cu: labels at the border of an image."""
+"""Launcher for holes.cu: background that reaches the border of an image."""
 
-from math import prod
+import cupy
 
 from equilabel.array_types import Array
-from equilabel.devices.cuda.kernels import kernel, launch
+from equilabel.devices.cuda.kernels import THREADS, kernel, start
+from equilabel.domains.grid import Grid
+from equilabel.runs.cuda import passes
+from equilabel.runs.cuda.tiles import AXES
 
 
-def mark_border(labels: Array, first: int, marks: Array) -> None:
-    """Write 1 to `marks`, (N + 1,) uint8, for labels at the ends of the axes from `first` on.
+def find_outside(gaps: Grid) -> Array:
+    """Return 1 where a component of a grid reaches the border of the image, else 0, as uint8.
 
-    `labels` are C-contiguous int32 or int64, 0 to N; not checked.
+    No spatial axis of the grid is of length 1, and its values do not tell components apart. Nothing
+    waits for the device.
     """
-    function = kernel("segmentation/cuda/holes", f"mark_ends<u{labels.itemsize}>")
-    shape = labels.shape
-    for axis in range(first, labels.ndim):
-        outer, inner = prod(shape[:axis]), prod(shape[axis + 1 :])
-        launch(function, 2 * outer * inner, labels, outer, shape[axis], inner, marks)
+    outside = cupy.empty(gaps.shape, cupy.uint8)
+    table = passes.pack(gaps, outside)
+    passes.unite(table)
+    passes.number(table)
+    marks = cupy.zeros(outside.size // 2 + 2, cupy.uint8)  # as many labels as there may be
+    function = kernel("segmentation/cuda/holes", f"mark_border<{table.node}, {table.tile}>")
+    first = AXES + 1 - gaps.rank
+    start(function, -(-table.tiling.segments // THREADS), THREADS, table.job, first, marks)
+    table.relabel(marks)
+    passes.paint(table, outside, blank=False)
+    return outside

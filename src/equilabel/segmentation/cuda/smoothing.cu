@@ -1,6 +1,8 @@
-// Gaussian smoothing along one axis, and the extremes of an image.
+// Gaussian smoothing along one axis, the extremes of the result, and the edges of bins between them.
 
 #include "devices/cuda/index.cuh"
+
+constexpr int PLACES = 4;  // neighboring places of a thread
 
 // Return the place that continues an axis beyond its ends: its last one, or the reflection.
 __device__ Index beyond(Index place, Index length, bool nearest)
@@ -12,67 +14,33 @@ __device__ Index beyond(Index place, Index length, bool nearest)
     return place < length ? place : 2 * length - 1 - place;
 }
 
-// Smooth along an axis of `length` places, `inner` elements apart. `weights` are those from the middle to
-// `reach`. Sums are in double precision, from the middle, then from the ends inwards, and no multiplication is
-// fused with an addition: they are those of the CPU to the last bit.
-template <typename Value, typename Real>
-__global__ void smooth_axis(const Value* __restrict__ image, Real* __restrict__ out, Index size, Index length,
-                            Index inner, const double* __restrict__ weights, int reach, int nearest)
+// Whole numbers above 0 in the order of floats, and the floats that they stand for.
+__device__ u4 key(f4 value)
 {
-    const Index i = thread_index();
-    if (i >= size) return;
-    const Index place = i / inner % length;
-    const Value* here = image + i;
-    double sum = __dmul_rn(static_cast<double>(*here), weights[0]);
-    if (place >= reach && place + reach < length) {
-        for (int k = reach; k > 0; --k) {
-            const Index step = k * inner;
-            const double pair = __dadd_rn(static_cast<double>(here[-step]), static_cast<double>(here[step]));
-            sum = __dadd_rn(sum, __dmul_rn(pair, weights[k]));
-        }
-    } else {
-        const Value* line = here - place * inner;
-        for (int k = reach; k > 0; --k) {
-            const double before = static_cast<double>(line[beyond(place - k, length, nearest) * inner]);
-            const double after = static_cast<double>(line[beyond(place + k, length, nearest) * inner]);
-            sum = __dadd_rn(sum, __dmul_rn(__dadd_rn(before, after), weights[k]));
-        }
-    }
-    out[i] = static_cast<Real>(sum);
+    const u4 bits = __float_as_uint(value);
+    return bits >> 31 ? ~bits : bits | 1u << 31;
 }
 
-// Whole numbers in the order of floats.
-__device__ int key(float value)
+__device__ u8 key(f8 value)
 {
-    const int bits = __float_as_int(value);
-    return bits < 0 ? bits ^ 0x7fffffff : bits;
+    const u8 bits = __double_as_longlong(value);
+    return bits >> 63 ? ~bits : bits | 1ull << 63;
 }
 
-__device__ long long key(double value)
-{
-    const long long bits = __double_as_longlong(value);
-    return bits < 0 ? bits ^ 0x7fffffffffffffff : bits;
-}
+__device__ f4 value_of(u4 key) { return __uint_as_float(key >> 31 ? key ^ 1u << 31 : ~key); }
+__device__ f8 value_of(u8 key) { return __longlong_as_double(key >> 63 ? key ^ 1ull << 63 : ~key); }
 
 template <typename Real>
 using KeyOf = decltype(key(Real()));
 
-// Lower `ends[0]` to the smallest key of the values, and raise `ends[1]` to the largest.
-template <typename Real>
-__global__ void find_extremes(const Real* __restrict__ values, Index size, KeyOf<Real>* ends)
+// Raise `ends[0]` to the largest of all `low`, and `ends[1]` to that of `high`. All threads of a block call this.
+template <typename Key>
+__device__ void raise_ends(Key low, Key high, Key* ends)
 {
-    using Key = KeyOf<Real>;
     __shared__ Key lows[32], highs[32];
-    const Index step = static_cast<Index>(gridDim.x) * blockDim.x;
-    Key low = ends[2], high = ends[3];  // of no value
-    for (Index i = thread_index(); i < size; i += step) {
-        const Key here = key(values[i]);
-        low = min(low, here);
-        high = max(high, here);
-    }
     for (int offset = 16; offset > 0; offset /= 2) {
-        low = min(low, __shfl_down_sync(0xffffffff, low, offset));
-        high = max(high, __shfl_down_sync(0xffffffff, high, offset));
+        low = max(low, __shfl_down_sync(ALL, low, offset));
+        high = max(high, __shfl_down_sync(ALL, high, offset));
     }
     if (threadIdx.x % 32 == 0) {
         lows[threadIdx.x / 32] = low;
@@ -81,9 +49,91 @@ __global__ void find_extremes(const Real* __restrict__ values, Index size, KeyOf
     __syncthreads();
     if (threadIdx.x) return;
     for (int k = 1; k < blockDim.x / 32; ++k) {
-        low = min(low, lows[k]);
+        low = max(low, lows[k]);
         high = max(high, highs[k]);
     }
-    atomicMin(ends, low);
-    atomicMax(ends + 1, high);
+    // An old value is never too large: at worst it asks for a maximum that changes nothing.
+    if (low > ends[0]) atomicMax(ends, low);
+    if (high > ends[1]) atomicMax(ends + 1, high);
+}
+
+// The weighted sum of a pixel, at 0, and those up to `reach` places away: from the middle, then from the ends inwards.
+template <class Pixel>
+__device__ __forceinline__ double sum_around(const Pixel& pixel, const double* __restrict__ weights, int reach)
+{
+    double sum = __dmul_rn(pixel(0), weights[0]);
+#pragma unroll
+    for (int k = reach; k > 0; --k)
+        sum = __dadd_rn(sum, __dmul_rn(__dadd_rn(pixel(-k), pixel(k)), weights[k]));
+    return sum;
+}
+
+template <typename Real>
+struct alignas(PLACES * sizeof(Real) < 16 ? PLACES * sizeof(Real) : 16) Smoothed {
+    Real of[PLACES];
+};
+
+// Smooth along an axis of `length` places, `inner` elements apart, of which a thread takes `PLACES` neighboring ones.
+// Threads are in rows of `columns`: along the axis if `inner` is 1, else along the elements that have one place; a
+// block takes `wide` of these. `weights` are those from the middle to `reach`, which is `Reach` unless that is 0. Sums
+// are in double precision, from the middle, then from the ends inwards, and no multiplication is fused with an
+// addition: they are those of the CPU to the last bit. If `ends` is given, they are raised to the keys of the largest
+// values, of those with all bits flipped first. `aligned` says that what a thread writes is `Smoothed`.
+template <typename Value, typename Real, int Reach>
+__global__ void smooth_axis(const Value* __restrict__ image, Real* __restrict__ out, Index rows, Index columns,
+                            Index length, Index inner, int wide, const double* __restrict__ weights, int reach,
+                            bool nearest, bool aligned, KeyOf<Real>* ends)
+{
+    const unsigned across = static_cast<unsigned>((columns + wide - 1) / wide), down = blockIdx.x / across;
+    const Index x = static_cast<Index>(blockIdx.x - down * across) * wide + threadIdx.x % wide;
+    const Index row = static_cast<Index>(down) * (blockDim.x / wide) + threadIdx.x / wide;
+    const Index groups = (length + PLACES - 1) / PLACES;
+    const Index line = inner == 1 ? row : row / groups;
+    const Index place = (inner == 1 ? x : row - line * groups) * PLACES;
+    const Index begin = line * length * inner + (inner == 1 ? 0 : x);
+    KeyOf<Real> low = 0, high = 0;
+    if (x < columns && row < rows) {
+        const Value* const here = image + begin;
+        const auto at = [&](Index k) { return static_cast<double>(here[beyond(k, length, nearest) * inner]); };
+        Value window[PLACES + 2 * Reach];
+        if (place >= Reach && place + PLACES + Reach <= length) {  // loads wait for nothing
+#pragma unroll
+            for (int k = 0; Reach && k < PLACES + 2 * Reach; ++k) window[k] = here[(place + k - Reach) * inner];
+        } else {
+            for (int k = 0; Reach && k < PLACES + 2 * Reach; ++k)
+                window[k] = here[beyond(place + k - Reach, length, nearest) * inner];
+        }
+        Smoothed<Real> found;
+#pragma unroll
+        for (int j = 0; j < PLACES; ++j) {
+            double sum;
+            if constexpr (Reach)
+                sum = sum_around([&](int k) { return static_cast<double>(window[j + Reach + k]); }, weights, Reach);
+            else
+                sum = sum_around([&](int k) { return at(place + j + k); }, weights, reach);
+            found.of[j] = static_cast<Real>(sum);
+            if (place + j >= length) continue;
+            const KeyOf<Real> own = key(found.of[j]), flipped = ~own;
+            low = max(low, flipped);
+            high = max(high, own);
+            if (!aligned) out[begin + (place + j) * inner] = found.of[j];
+        }
+        if (aligned) *reinterpret_cast<Smoothed<Real>*>(out + begin + place) = found;
+    }
+    if (ends) raise_ends(low, high, ends);
+}
+
+__device__ f4 multiply_add(f4 number, f4 step, f4 first) { return __fadd_rn(__fmul_rn(number, step), first); }
+__device__ f8 multiply_add(f8 number, f8 step, f8 first) { return __dadd_rn(__dmul_rn(number, step), first); }
+
+// The edges of `bins` bins of equal width between `ends`, as `numpy.linspace` rounds them: one thread for each.
+template <typename Real>
+__global__ void find_edges(const KeyOf<Real>* ends, int bins, Real* edges)
+{
+    const Index k = thread_index();
+    if (k > bins) return;
+    const KeyOf<Real> low = ~ends[0];
+    const Real lowest = value_of(low), highest = value_of(ends[1]);
+    const Real step = (highest - lowest) / static_cast<Real>(bins);
+    edges[k] = k < bins ? multiply_add(static_cast<Real>(k), step, lowest) : highest;
 }

@@ -1,0 +1,41 @@
+"""Launchers for cells.cu: components come to the host, and their parts go back.
+
+`places`, (N, 3 + 2 axes) of int64, are on the host: the label of each component, the begin and the
+end of its cells among those of all, the first coordinates of its cells, and their sides.
+"""
+
+import cupy
+import numpy as np
+
+from equilabel.array_types import Array, HostArray
+from equilabel.devices.cuda.blocks import list_firsts, rank_keys, renumber_block
+from equilabel.devices.cuda.kernels import THREADS, kernel, start
+from equilabel.devices.cuda.staging import fetch
+
+
+def copy_cells(labels: Array, places: HostArray) -> HostArray:
+    """Copy components to the host: cells as in `cpu.parts`, one component after the other."""
+    cells = cupy.empty(int(places[-1, 2]), np.uint8)
+    function = kernel("segmentation/cuda/cells", f"copy_cells<u{labels.itemsize}>")
+    start(function, len(places), THREADS, *_tell(labels, places), cells)
+    return fetch(cells)
+
+
+def place_parts(labels: Array, places: HostArray, parts: HostArray, count: int) -> Array:
+    """Return labels in raster order where components have parts, (P,) uint16, like their cells.
+
+    The first part of a component gets the label in `places` + 1, up to `count`, before all are
+    numbered. `labels` are overwritten.
+    """
+    there = cupy.empty(parts.size, np.uint16)
+    there.set(parts)
+    function = kernel("segmentation/cuda/cells", f"place_parts<u{labels.itemsize}>")
+    start(function, len(places), THREADS, *_tell(labels, places), there)
+    numbers = cupy.zeros(count + 1, labels.dtype)
+    numbers[1:] = rank_keys(list_firsts(labels, count))
+    return renumber_block(labels, numbers)
+
+
+def _tell(labels: Array, places: HostArray) -> tuple[Array, Array, int, Array]:
+    shape = cupy.asarray(np.array(labels.shape, np.int64))
+    return labels, shape, labels.ndim, cupy.asarray(places)
