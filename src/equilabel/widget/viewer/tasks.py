@@ -14,7 +14,7 @@ from qtpy.QtWidgets import QMessageBox, QWidget
 
 from equilabel.descriptions import STAGES
 from equilabel.devices import compiling
-from equilabel.devices.threads import interruptible
+from equilabel.devices.threads import interruptible, reporting
 from equilabel.widget.logic.outcomes import explain
 
 # ---- Notifications
@@ -61,6 +61,9 @@ def guarded(slot: Callable[..., Any]) -> Callable[..., None]:
 # ---- Tasks
 
 
+LEAST = 0.01  # of a stage, by which its bar moves
+
+
 class _Worker(FunctionWorker):
     """A worker of napari that does not change the filters of warnings.
 
@@ -82,6 +85,7 @@ class _Reporter(QObject):
     """Emits the progress of a task from its thread, as long as the thread runs."""
 
     begun = Signal(str, int, int)
+    moved = Signal(str, float)  # the stage, and the share of it that is done
     compiling = Signal(str)
 
 
@@ -101,6 +105,7 @@ class Task(QObject):
     def __init__(self, title: str, work: Callable[..., Any], stages: Sequence[str] = ()) -> None:
         super().__init__()
         self.running = False
+        self._words, self._count = "", 0.0  # of what was reported last
         self._stages, self._stop = list(stages), Event()
         self._worker = self._make_worker(title, work)
         self._worker.returned.connect(self._end)
@@ -110,8 +115,9 @@ class Task(QObject):
 
         When the task is cancelled, `report` and the kernels raise CancelledError.
         """
-        stop, reporter = self._stop, _Reporter()
+        stop, reporter, begun = self._stop, _Reporter(), [""]
         reporter.begun.connect(self._advance)
+        reporter.moved.connect(self._move)
         reporter.compiling.connect(self.compiling)
 
         def check() -> None:
@@ -120,14 +126,18 @@ class Task(QObject):
 
         def report(stage: str, done: int = 0, total: int = 0) -> None:
             check()
+            begun[0] = stage
             reporter.begun.emit(stage, done, total)
+
+        def follow(share: float) -> None:
+            reporter.moved.emit(begun[0], share)
 
         def tell(number: int, busy: bool) -> None:
             reporter.compiling.emit(compiling.describe(number) if busy else "")
 
         def attempt() -> tuple[str, Any]:
             try:
-                with interruptible(check), compiling.listening(tell):
+                with interruptible(check), reporting(follow), compiling.listening(tell):
                     return "done", work(report)
             except CancelledError:
                 return "cancelled", None
@@ -153,12 +163,20 @@ class Task(QObject):
     def _advance(self, stage: str, done: int, total: int) -> None:
         if not self.running:
             return
-        count: float = self._stages.index(stage) if stage in self._stages else 0
-        words = STAGES.get(stage, stage)
+        self._count = float(self._stages.index(stage)) if stage in self._stages else 0.0
+        self._words = STAGES.get(stage, stage)
         if total:
-            count += done / total
-            words += f", {done} of {total}"
-        self.advanced.emit(words, count)
+            self._count += done / total
+            self._words += f", {done} of {total}"
+        self.advanced.emit(self._words, self._count)
+
+    def _move(self, stage: str, share: float) -> None:
+        """Move the bar ahead in a stage; it does not go back for another piece of work."""
+        if self.running and stage in self._stages:
+            count = self._stages.index(stage) + share
+            if count - self._count > LEAST:
+                self._count = count
+                self.advanced.emit(self._words, count)
 
     def _end(self, answer: tuple[str, Any]) -> None:
         if not self.running:
