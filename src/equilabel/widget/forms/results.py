@@ -23,6 +23,7 @@ from equilabel.widget.logic.objects import (
 from equilabel.widget.logic.scripts import script_of
 from equilabel.widget.napari_types import Event, Layer, Viewer
 from equilabel.widget.viewer.layers import (
+    NUMBERS,
     CurrentCanvas,
     add_shapes,
     color_labels,
@@ -89,7 +90,8 @@ class ColorForm(Grid):
         if not self.range.chosen:
             reset_colors(layer)
             return
-        rows, scale = labels_of(layer.features), make_scale(self.colormap.value)
+        rows, distinct = labels_of(layer.features), self.range.chosen in NUMBERS
+        scale = None if distinct else make_scale(self.colormap.value)
         ends = self.limits.value()
 
         def work() -> tuple[Layer, Any]:

@@ -101,7 +101,7 @@ class SegmentFields(Form):
         # Below the fields, so that these do not move.
         self.remark, self.count = QLabel(wordWrap=True), QLabel()
         changes = (self.histogram_changed.emit, self.outline_changed.emit)
-        self.threshold = ThresholdField(*changes, partial(self._say, "threshold"))
+        self.threshold = ThresholdField(*changes, partial(self.say, "threshold"))
         self.axes, self.statistics = AxesField(self.update_axes), StatisticsField()
         self._arrange()
         self.threshold.dark.changed.connect(self._change_histogram)
@@ -131,12 +131,12 @@ class SegmentFields(Form):
             fold("Computing", Grid(self.method, self.device, self.new_layer)),
         )
         self.count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        width = self.count.fontMetrics().horizontalAdvance("100000000 objects")
+        width = self.count.fontMetrics().horizontalAdvance("1000000 objects in this plane")
         self.count.setFixedSize(width, self.show_preview.native.sizeHint().height())
         self._foot = side_by_side(self.show_preview.native, self.count, widths=(1, 0))
         column(scrolled(Grid(self.image), self._body), self.remark, self._foot, into=self)
 
-    def _say(self, subject: str, text: str) -> None:
+    def say(self, subject: str, text: str) -> None:
         """Show a remark on a subject below the fields, or remove it if the text is ""."""
         self._remarks[subject] = text
         whole = "\n".join(dict.fromkeys(filter(None, self._remarks.values())))
@@ -147,7 +147,7 @@ class SegmentFields(Form):
     def show_count(self, count: str, remark: str) -> None:
         """Show how many objects the preview has, and how it differs from a run."""
         self.count.setText(count)
-        self._say("preview", remark)
+        self.say("preview", remark)
 
     def _change_outline(self, *_: object) -> None:
         self.split_by.enabled = bool(self.split.value)
@@ -166,7 +166,7 @@ class SegmentFields(Form):
     def _change_histogram(self) -> None:
         self.background_method.enabled = bool(self.background.value)
         if self.source is not None and not self.source.problem:
-            self._say("smoothing", question_smoothing(self.source, self.choices()))
+            self.say("smoothing", question_smoothing(self.source, self.choices()))
         self.histogram_changed.emit()
 
     def show_source(self, source: Source | None) -> None:
@@ -174,7 +174,7 @@ class SegmentFields(Form):
         self._remarks.clear()
         for part in (self._body, self._foot):
             part.setVisible(source is not None)
-        self._say("image", "" if source else NO_IMAGE)
+        self.say("image", "" if source else NO_IMAGE)
         if source is None:
             self.threshold.show_histogram(None)
             return
@@ -185,10 +185,10 @@ class SegmentFields(Form):
         if self.source is None:
             return
         self.source = source = replace(self.source, roles=self.axes.roles)
-        self._say("axes", source.problem or source.explain_guess())
+        self.say("axes", source.problem or source.explain_guess())
         if source.problem:
             return
-        self._say("pixel size", source.doubt_pixel_size())
+        self.say("pixel size", source.doubt_pixel_size())
         self._spacing, unit = source.pixel_size
         rank = len(self._spacing)
         if rank != len(self.connectivity.choices):
@@ -228,6 +228,13 @@ class SegmentFields(Form):
 # ---- The preview
 
 
+NO_PLANE = "The preview needs the 2D view."
+CHANNELS_SHOWN = (
+    "The canvas shows the axis of channels: press Ctrl+E until it shows the image. The preview "
+    "outlines objects in one channel."
+)
+
+
 class LivePreview(QObject):
     """Keeps histogram, threshold and outline up to date with the fields of a form."""
 
@@ -239,6 +246,7 @@ class LivePreview(QObject):
         self._histogram = LatestResult("computing the histogram", self._show_histogram, warn)
         self._drawing = LatestResult("drawing the preview", self._show_outline, self._explain)
         self._stale = False  # whether something has changed since the outline was started
+        self._channel: int | None = None  # on which field and slider agreed
         self._timer = QTimer(self, singleShot=True, timeout=self._draw)
         fields.histogram_changed.connect(self.update_histogram)
         fields.outline_changed.connect(self.update_outline)
@@ -262,7 +270,7 @@ class LivePreview(QObject):
 
     def set_layer(self, layer: Layer) -> None:
         """Use the pixels of a layer from now on."""
-        self._layer = layer
+        self._layer, self._channel = layer, None
         self._drawing.cancel()
         if layer is None:
             self.update_outline()  # later, because the list of layers is being changed
@@ -285,11 +293,13 @@ class LivePreview(QObject):
             self._fields.threshold.show_histogram(None)
             return
         point, displayed = layers.position(self._viewer, self._layer)
-        plane = Plane(source, self._fields.choices(), point, displayed[-2:])
+        shown = tuple(source.space[-2:]) if source.channel in displayed else displayed[-2:]
+        plane = Plane(source, self._fields.choices(), point, shown)
         self._histogram.submit(lambda: estimate_threshold(plane))
 
     def _show_histogram(self, result: Estimate) -> None:
         histogram, threshold, remark = result
+        self._fields.say("gaps", histogram.describe_gaps())
         self._fields.threshold.show_histogram(histogram)
         self._fields.threshold.show_estimate(threshold, remark)
         self.update_outline()
@@ -306,6 +316,7 @@ class LivePreview(QObject):
         fields, source = self._fields, self._fields.source
         if not fields.show_preview.value or source is None:
             self._drawing.cancel()
+            self._channel = None
             self._remove("")
             return
         if source.problem:
@@ -313,13 +324,27 @@ class LivePreview(QObject):
         self._stale = self._drawing.waiting
         if self._stale:
             return
+        self._match_channel(source)
         plane = Plane(source, fields.choices(), *layers.position(self._viewer, self._layer))
-        if len(plane.displayed) != 2:
-            self._remove("The preview needs the 2D view.")
+        if len(plane.displayed) != 2 or source.channel in plane.displayed:
+            self._remove(NO_PLANE if len(plane.displayed) != 2 else CHANNELS_SHOWN)
             return
         if not fields.count.text():  # the first time, when functions are compiled
             fields.show_count("finding objects ...", "")
         self._drawing.submit(self._outline.plan(self._layer, plane, fields.threshold.level))
+
+    def _match_channel(self, source: Source) -> None:
+        """Let field and slider agree on the channel: the slider leads if it was moved."""
+        point, displayed = layers.position(self._viewer, self._layer)
+        axis, field = source.channel, self._fields.channel
+        if axis is None or axis in displayed:
+            return
+        seen = min(max(point[axis], 0), source.shape[axis] - 1)
+        if self._channel not in (None, seen):
+            field.value = seen
+        elif seen != field.value:
+            layers.move_to(self._viewer, self._layer, axis, field.value)
+        self._channel = field.value
 
     def _remove(self, remark: str) -> None:
         self._outline.remove()
@@ -329,7 +354,7 @@ class LivePreview(QObject):
         if self._fields.show_preview.value and self._layer is not None:
             self._outline.show(self._layer, drawing)
             _, plane, count = drawing
-            self._fields.show_count(count_objects(count), plane.describe())
+            self._fields.show_count(count_objects(count) + plane.where, plane.describe())
         self._draw_again()
 
     def _explain(self, message: str) -> None:
@@ -426,7 +451,7 @@ class SegmentForm(RunForm):
         """Start a run, or say why it cannot start."""
         source = self._take_source(self._explain_no_image(), self.fields.axes.roles)
         choices = self.choices()
-        if not self._may_replace(source.name):
+        if not self._may_replace(source.identity):
             return
         self._pixels = source.data
         title = f"objects of {source.name!r}"
@@ -452,9 +477,10 @@ class SegmentForm(RunForm):
             "Open an image, or a sample under File > Open Sample > equilabel."
         )
 
-    def _may_replace(self, name: str) -> bool:
+    def _may_replace(self, identity: str) -> bool:
         """Ask what to do with labels that were changed by hand; return False to do nothing."""
-        earlier = None if self.fields.new_layer.value else layers.find_result(self._viewer, name)
+        new = self.fields.new_layer.value
+        earlier = None if new else layers.find_result(self._viewer, identity)
         self._replaced = None
         if earlier is None or not (changes := layers.describe_changes(earlier)):
             return True
@@ -490,15 +516,19 @@ class SegmentForm(RunForm):
         outcome: Outcome = self.result
         new = self.fields.new_layer.value
         layer = layers.show_labels(self._viewer, outcome, new_layer=new, replace=self._replaced)
+        layers.show_tracks(self._viewer, outcome, new_layer=new)
         self.fields.show_preview.value = False
         self.results.show_layer(layer)
+        if outcome.tracks is not None and not self.results.colors.range.chosen:
+            self.results.colors.column.value = "track"
         name = outcome.metadata["image"]
         text = f"{self.results.summary.text()} {outcome.stored}".strip()
         text = text if outcome.metadata["objects"] else outcome.note
-        chosen = self._layer is not None and self._layer.name == name
+        identity = outcome.metadata["layer"]
+        present = {str(each.unique_id) for each in layers.images(self._viewer)}
+        chosen = self._layer is not None and str(self._layer.unique_id) == identity
         self.message.setText(text if chosen else f"{name}: {text}")
-        present = [each.name for each in layers.images(self._viewer)]
-        if self._layer not in self._viewer.layers and name not in present:
+        if identity not in present:
             inform(f"The image {name!r} was removed during the run; its labels are kept.")
         elif chosen and Source.of(self._layer).data is not self._pixels:
             inform(f"The pixels of {name!r} were replaced during the run: find its objects again.")

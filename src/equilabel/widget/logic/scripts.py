@@ -6,11 +6,13 @@ from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 from equilabel.storage.images import SUFFIXES, read_header
 
 from .choices import Choices
 from .objects import Ranges
-from .sources import Source
+from .sources import Source, labels_transform
 
 WITHOUT_FILE = "image.tif"
 
@@ -37,6 +39,38 @@ def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> s
     arguments = choices.arguments(source).items()
     words = "".join(f", {name}={value!r}" for name, value in arguments)
     return f"{imports}; found = {function}({image}{words})"
+
+
+def show_line(source: Source) -> str:
+    """Return Python that shows ``found`` of `python_line` where the labels of the run lie."""
+    labels, shape = "found.labels", [source.shape[axis] for axis in (*source.times, *source.space)]
+    if len(source.times) > 1:
+        labels += f".reshape({', '.join(map(str, shape))})"
+    order = np.argsort([*source.times, *source.space]).tolist()
+    if order != sorted(order):
+        labels += f".transpose({', '.join(map(str, order))})"
+    if (axis := source.channel) is not None and not source.drops_channel:
+        labels += f"[{':, ' * axis}None].repeat({source.shape[axis]}, {axis})"
+    words = "".join(f", {name}={value!r}" for name, value in _differences(source).items())
+    name = f"{source.name} objects"
+    return f"; viewer.add_labels({labels}, name={name!r}, features=found.features{words})"
+
+
+def _differences(source: Source) -> dict[str, Any]:
+    """Return what differs in the transform of labels from that of a layer without one."""
+    found: dict[str, Any] = {}
+    for name, value in labels_transform(source).items():
+        many = len(value)
+        if name in ("units", "axis_labels"):
+            given: Any = [str(each) for each in value]
+            usual: Any = ["pixel"] * many if name == "units" else list(map(str, range(-many, 0)))
+        else:
+            given = np.asarray(value).tolist()
+            usual = [float(name == "scale")] * many
+            usual = np.eye(many).tolist() if np.ndim(value) == 2 else usual
+        if given != usual:
+            found[name] = given
+    return found
 
 
 def batch_command(source: Source, choices: Choices, *, chunked: bool = False) -> str:
@@ -109,7 +143,7 @@ def script_of(
         return "", f"A command cannot repeat a run with {why}: use 'Copy as Python'."
     if language == "python":
         closed = "" if made["image"] in layers else ", but no layer has that name now"
-        return script, (
+        return script + made.get("show", ""), (
             f"Copied a line of Python for {made['image']!r}{closed}: paste it into the console of "
             "napari."
         )
