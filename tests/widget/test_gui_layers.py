@@ -5,15 +5,15 @@ import threading
 import dask.array
 import numpy as np
 import pytest
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QSettings, Qt
 from qtpy.QtGui import QGuiApplication
-from qtpy.QtWidgets import QAbstractSlider, QApplication
+from qtpy.QtWidgets import QAbstractSlider, QApplication, QPushButton
 from superqt import QCollapsible
 
 from equilabel import segment
 from equilabel.samples import nuclei_2d, nuclei_3d
 from equilabel.widget.logic.objects import count_objects
-from gui import LONG, canvas, colored, colors_on, open_form, run, settle, shown
+from gui import LONG, answer, canvas, colored, colors_on, open_form, run, settle, shown
 
 pytestmark = pytest.mark.gui
 
@@ -307,6 +307,7 @@ def test_a_tracked_movie_has_tracks_in_the_colors_of_its_objects(viewer, qtbot):
     layer = run(form, qtbot)
     colored(form, qtbot)
     tracks = viewer.layers["movie tracks"]
+    assert viewer.layers.selection.active is layer
     assert tracks.graph == {3: [1], 4: [1]}
     number, frame, *place = tracks.data[tracks.data[:, 0] == 2][-1]
     assert (number, frame, place) == (2, 3, [0.5, 44.5, 71.5])
@@ -337,3 +338,116 @@ def test_a_tracked_movie_has_tracks_in_the_colors_of_its_objects(viewer, qtbot):
     place = model.headers.index("parent")
     horizontal, tip = Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole
     assert "0 for none" in model.headerData(place, horizontal, tip)
+
+
+# --------------------------------------------------------------- masks
+
+
+def test_a_painted_mask_is_segmented_as_it_is_drawn(viewer, qtbot):
+    mask = viewer.add_labels(np.zeros((60, 90), int), name="painted", scale=(2, 2))
+    form = open_form(viewer, qtbot, recipe=True)
+    assert form.fields.image.value is None  # only a person chooses labels
+    form.run_button.click()
+    assert "a labels layer that is a mask" in form.message.text() or not form.running
+    image = viewer.add_image(nuclei_2d((60, 90)))
+    assert form.fields.image.value is image
+    form.fields.image.value = mask
+    settle(form, qtbot)
+    form.fields.show_preview.value = True
+    shown(form, qtbot)
+    mask.brush_size = 20
+    mask.mode = "paint"
+    for number, place in ((1, (20, 20)), (7, (20, 36)), (2, (40, 70))):  # the first two touch
+        mask.paint(place, number)
+    settle(form, qtbot)
+    qtbot.waitUntil(lambda: form.fields.count.text() == "3 objects", timeout=LONG)
+    found = shown(form, qtbot)
+    assert (found == (mask.data > 0)).mean() > 0.98
+    assert yellow(viewer).size
+    layer = run(form, qtbot)
+    np.testing.assert_array_equal(layer.data > 0, found)
+    assert (layer.name, layer.data.max()) == ("painted objects", 3)
+    form.results.python_button.click()
+    names = {"viewer": viewer}
+    exec(QGuiApplication.clipboard().text(), names)
+    np.testing.assert_array_equal(names["found"].labels, layer.data)
+    for field in (form.fields.split, form.fields.fill_holes):
+        field.value = False
+    form.fields.sigma.value = 0
+    for method in ("otsu", "li", "per_object"):
+        form.fields.threshold.method.value = method
+        settle(form, qtbot)
+        np.testing.assert_array_equal(run(form, qtbot).data > 0, mask.data > 0)
+    assert layer.data.max() == 2
+
+
+# ------------------------------------- settings of labels, and the last
+
+
+def test_fields_are_set_as_for_the_labels_and_as_in_the_last_form(
+    viewer, qtbot, notes, monkeypatch, tmp_path
+):
+    store = QSettings(str(tmp_path / "equilabel.ini"), QSettings.Format.IniFormat)
+    monkeypatch.setattr("equilabel.widget.viewer.settings._store", lambda: store)
+    options = {"scale": (0.5, 0.5), "units": ("um", "um")}
+    viewer.add_image(nuclei_2d((96, 120)), **options)
+    form = open_form(viewer, qtbot, recipe=True)
+    fields = form.fields
+    first = fields.values()
+    fields.unit.value = "\N{MICRO SIGN}m"
+    fields.sigma.value, fields.min_size.value = 0.75, 4.0
+    fields.threshold.set_level(700)
+    fields.threshold.dark.value = False
+    fields.statistics.tick("solidity")
+    wanted, before = fields.values(), fields.choices()
+    layer = run(form, qtbot)
+    labels = layer.data.copy()
+    [defaults] = [
+        each for each in form.findChildren(QPushButton) if each.text() == "First settings"
+    ]
+    [take] = [
+        each for each in form.findChildren(QPushButton) if each.text() == "Settings of the labels"
+    ]
+    defaults.click()
+    assert fields.values() == first != wanted
+    take.click()
+    assert (fields.values(), fields.choices()) == (wanted, before)
+    np.testing.assert_array_equal(run(form, qtbot).data, labels)
+    fields.threshold.method.value = "li"  # a level is that of its image alone
+    last = fields.values()
+    run(form, qtbot)
+    viewer.window.remove_dock_widget(form.parent())
+    again = open_form(viewer, qtbot, recipe=True)
+    assert {**again.fields.values(), "level": "li"} == last
+    viewer.window.remove_dock_widget(again.parent())
+    viewer.layers.clear()
+    viewer.add_image(nuclei_2d((96, 120)))
+    other = open_form(viewer, qtbot, recipe=True)
+    assert other.fields.sigma.value == first["sigma"]  # not 0.75 pixels
+    viewer.add_labels(labels)
+    [take] = [
+        each for each in other.findChildren(QPushButton) if each.text() == "Settings of the labels"
+    ]
+    take.click()
+    assert "must be found by this form" in notes()[-1]
+    store.setValue("fields", "{")
+    open_form(viewer, qtbot, recipe=True)
+
+
+def test_objects_of_all_selected_images_are_found_one_after_the_other(viewer, qtbot):
+    images = [viewer.add_image(nuclei_2d((64, 80), seed), name=str(seed)) for seed in range(3)]
+    form = open_form(viewer, qtbot)
+    viewer.layers.selection = set(images[1:])
+    said = []
+    answer(form, "Cancel", said)
+    form.run_button.click()
+    assert said == ["2 image layers are selected."]
+    assert not form.running
+    answer(form, "All 2", said)
+    run(form, qtbot)
+    qtbot.waitUntil(lambda: "1 objects" in viewer.layers, timeout=LONG)
+    qtbot.waitUntil(lambda: not form.running, timeout=LONG)
+    assert {layer.name for layer in viewer.layers} == {*"012", "1 objects", "2 objects"}
+    for seed in (1, 2):
+        expected = segment(images[seed].data).labels
+        np.testing.assert_array_equal(viewer.layers[f"{seed} objects"].data, expected)

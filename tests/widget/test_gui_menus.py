@@ -21,6 +21,7 @@ SAMPLES = {
     [
         (("Layers", "Segment"), "Label components (equilabel)"),
         (("Layers", "Measure"), "Measure labels (equilabel)"),
+        (("Layers", "Track"), "Label components (equilabel)"),
         (("Plugins", "equilabel"), "Label components (equilabel)"),
         (("Plugins", "equilabel"), "Measure labels (equilabel)"),
     ],

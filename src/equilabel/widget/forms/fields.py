@@ -214,11 +214,15 @@ def offer(field: ComboBox, choices: Any, usual: Any = None) -> None:
             field.value = usual
 
 
-def offer_layers(field: ComboBox, layers: Sequence[Layer]) -> None:
-    """Set the layers of a field; the last one is chosen if there is no previous choice."""
-    left_empty = field.value is None and any(each is not None for each in field.choices)
+def offer_layers(field: ComboBox, layers: Sequence[Layer], others: Sequence[Layer] = ()) -> None:
+    """Set the layers of a field; the last one is chosen if there is no previous choice.
+
+    The `others` can be chosen, too, but only by a person.
+    """
+    offered = [each for each in field.choices if each is not None and each not in others]
+    left_empty = field.value is None and bool(offered)
     usual = layers[-1] if layers and not left_empty else None
-    offer(field, [(each.name, each) for each in layers], usual)
+    offer(field, [(each.name, each) for each in (*layers, *others)], usual)
 
 
 class AxesField(QWidget):
@@ -290,6 +294,11 @@ class StatisticsField(QTreeWidget):
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(name for name, item in self._items.items() if item.checkState(0) == STATES[1])
+
+    def choose(self, names: Sequence[str]) -> None:
+        """Tick these, and no others."""
+        for name in self._items:
+            self.tick(name, name in names)
 
     def tick(self, name: str, ticked: bool = True) -> None:
         self._items[name].setCheckState(0, STATES[ticked])

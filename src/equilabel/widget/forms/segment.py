@@ -1,13 +1,16 @@
 """Form that segments: from an image layer to a labels layer and its table, with a preview."""
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from magicgui.widgets import CheckBox, ComboBox, SpinBox
-from qtpy.QtCore import QObject, Qt, QTimer, Signal
-from qtpy.QtWidgets import QFileDialog, QLabel, QWidget
+from qtpy.QtCore import Qt, QTimer, Signal
+from qtpy.QtWidgets import QFileDialog, QLabel
 
 from equilabel.widget.logic import large
 from equilabel.widget.logic.choices import (
@@ -18,14 +21,12 @@ from equilabel.widget.logic.choices import (
     offered,
     question_smoothing,
 )
-from equilabel.widget.logic.objects import count_objects
 from equilabel.widget.logic.outcomes import Outcome, segment_source, warm_up_segmenting
-from equilabel.widget.logic.planes import Estimate, Plane, estimate_threshold
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Event, Layer, Viewer
 from equilabel.widget.viewer import layers
-from equilabel.widget.viewer.outlines import Drawing, Preview
-from equilabel.widget.viewer.tasks import LatestResult, ask, guarded, inform, warn
+from equilabel.widget.viewer.settings import recall, remember
+from equilabel.widget.viewer.tasks import ask, guarded, inform, warn
 
 from .fields import (
     AxesField,
@@ -40,7 +41,8 @@ from .fields import (
     offer,
     offer_layers,
 )
-from .layout import Form, Grid, column, fold, scrolled, side_by_side
+from .layout import Form, Grid, button, column, fold, scrolled, side_by_side
+from .preview import LivePreview
 from .run_form import RunForm
 from .threshold import ThresholdField
 
@@ -52,12 +54,28 @@ BACKGROUNDS = [("Box (top-hat)", "top_hat"), ("Rolling ball", "rolling_ball")]
 SPLITS = [("Necks", "shape"), ("Dark lines", "intensity")]
 PIXELS = "pixels"
 TIPS = {
-    "image": "Image layer to find objects in.",
+    "image": "Image layer to find objects in. Or a labels layer that is a mask, as it was painted.",
     "unit": "Pixels: the same number along each axis. The unit of the layer: the same length in "
     "all directions, converted with its pixel size.",
+    "labels": "Set all fields as they were when the labels under Results were found.",
+    "first": "Set all fields as they were at first.",
     "new_layer": "Keep the labels of earlier runs. Otherwise a run replaces them.",
     "preview": "Show the outline of the objects on the visible plane, and count them.",
 }
+
+
+LENGTHS = (
+    *("sigma", "depth", "min_size", "background", "closing", "opening"),
+    "threshold.block_size",
+)
+PLAIN = (
+    *("color", "channel", "background_method", "fill_holes", "split_by"),
+    *("exclude_border", "track", "method", "device"),
+)
+KEPT = (  # fields that are stored with labels, the unit before the lengths
+    *("unit", *LENGTHS, *PLAIN, "split", "connectivity"),
+    *("threshold.method", "threshold.dark", "threshold.offset"),
+)
 
 
 class SegmentFields(Form):
@@ -65,6 +83,7 @@ class SegmentFields(Form):
 
     histogram_changed = Signal()  # a value changed on which the histogram or the threshold depends
     outline_changed = Signal()  # a value changed on which only the preview depends
+    settings_wanted = Signal()  # those with which labels were found
 
     image = layer_field("Image", TIPS["image"])
     color = color_field("_change_histogram")
@@ -103,11 +122,16 @@ class SegmentFields(Form):
         changes = (self.histogram_changed.emit, self.outline_changed.emit)
         self.threshold = ThresholdField(*changes, partial(self.say, "threshold"))
         self.axes, self.statistics = AxesField(self.update_axes), StatisticsField()
+        self.settings = side_by_side(
+            button("Settings of the labels", TIPS["labels"], self.settings_wanted.emit),
+            button("First settings", TIPS["first"], lambda: self.set_values(self.first)),
+        )
         self._arrange()
         self.threshold.dark.changed.connect(self._change_histogram)
         self._change_outline()
         self._change_histogram()
         self.show_source(None)
+        self.first: dict[str, Any] = {}  # values for the first image, before those of the last run
 
     @property
     def lengths(self) -> tuple[LengthField, ...]:
@@ -128,7 +152,7 @@ class SegmentFields(Form):
             fold("More steps", steps),
             fold("Axes", self.axes),
             fold("Statistics", self.statistics),
-            fold("Computing", Grid(self.method, self.device, self.new_layer)),
+            fold("Computing", Grid(self.method, self.device, self.new_layer, self.settings)),
         )
         self.count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         width = self.count.fontMetrics().horizontalAdvance("1000000 objects in this plane")
@@ -206,13 +230,34 @@ class SegmentFields(Form):
         self.align()
         self._change_unit()
 
+    def begin(self) -> None:
+        """Set fields as for the last run, when the first image is shown."""
+        if not self.first:
+            self.first, last = self.values(), recall()
+            if last.keys() == self.first.keys() and isinstance(last["level"], str):
+                self.set_values(last)  # a level is that of its image alone
+
+    def values(self) -> dict[str, Any]:
+        """Return the values of all fields on which labels depend, by their names."""
+        found = {name: attrgetter(name)(self).value for name in KEPT}
+        return {**found, "level": self.threshold.choice, "statistics": self.statistics.names}
+
+    def set_values(self, values: Mapping[str, Any]) -> None:
+        """Set fields to what `values` returned; what this image does not offer stays as it is."""
+        has_unit = values["unit"] in self.unit.choices
+        for name in KEPT:
+            if has_unit or name not in LENGTHS:
+                with suppress(ValueError):
+                    attrgetter(name)(self).value = values[name]
+        if not isinstance(values["level"], str):
+            self.threshold.set_level(values["level"])
+        self.statistics.choose(values["statistics"])
+
     def choices(self) -> Choices:
-        plain = ("color", "channel", "background_method", "fill_holes", "split_by")
-        ticked = ("exclude_border", "track", "method", "device")
         lengths = ("sigma", "closing", "opening", "min_size")
         hops = self.connectivity.value
         return Choices(
-            **{name: getattr(self, name).value for name in (*plain, *ticked)},
+            **{name: getattr(self, name).value for name in PLAIN},
             **{name: getattr(self, name).choice for name in lengths},
             threshold=self.threshold.choice,
             dark=self.threshold.dark.value,
@@ -225,155 +270,24 @@ class SegmentFields(Form):
         )
 
 
-# ---- The preview
-
-
-NO_PLANE = "The preview needs the 2D view."
-CHANNELS_SHOWN = (
-    "The canvas shows the axis of channels: press Ctrl+E until it shows the image. The preview "
-    "outlines objects in one channel."
-)
-
-
-class LivePreview(QObject):
-    """Keeps histogram, threshold and outline up to date with the fields of a form."""
-
-    def __init__(self, viewer: Viewer, fields: SegmentFields, form: QWidget) -> None:
-        super().__init__(form)
-        self._viewer, self._fields = viewer, fields
-        self._outline = Preview(viewer)
-        self._layer: Layer = None
-        self._histogram = LatestResult("computing the histogram", self._show_histogram, warn)
-        self._drawing = LatestResult("drawing the preview", self._show_outline, self._explain)
-        self._stale = False  # whether something has changed since the outline was started
-        self._channel: int | None = None  # on which field and slider agreed
-        self._timer = QTimer(self, singleShot=True, timeout=self._draw)
-        fields.histogram_changed.connect(self.update_histogram)
-        fields.outline_changed.connect(self.update_outline)
-        seen = viewer.dims.events
-        for event in (seen.point, seen.ndisplay, seen.order, viewer.scene.camera.events.zoom):
-            event.connect(self.update_outline)
-
-    @property
-    def layer(self) -> Layer:
-        return self._outline.layer
-
-    @property
-    def waiting(self) -> bool:
-        """Whether a histogram is being computed."""
-        return self._histogram.waiting
-
-    @property
-    def drawing(self) -> bool:
-        """Whether the outline will be drawn soon."""
-        return bool(self._timer.isActive()) or self._drawing.waiting
-
-    def set_layer(self, layer: Layer) -> None:
-        """Use the pixels of a layer from now on."""
-        self._layer, self._channel = layer, None
-        self._drawing.cancel()
-        if layer is None:
-            self.update_outline()  # later, because the list of layers is being changed
-
-    def hide(self) -> None:
-        self._fields.show_preview.value = False
-        self._outline.remove()
-
-    def cancel(self) -> None:
-        self._histogram.cancel()
-        self._drawing.cancel()
-
-    @guarded
-    def update_histogram(self) -> None:
-        """Compute the histogram and the threshold in a thread."""
-        source = self._fields.source
-        if source is None:
-            return
-        if source.problem:
-            self._fields.threshold.show_histogram(None)
-            return
-        point, displayed = layers.position(self._viewer, self._layer)
-        shown = tuple(source.space[-2:]) if source.channel in displayed else displayed[-2:]
-        plane = Plane(source, self._fields.choices(), point, shown)
-        self._histogram.submit(lambda: estimate_threshold(plane))
-
-    def _show_histogram(self, result: Estimate) -> None:
-        histogram, threshold, remark = result
-        self._fields.say("gaps", histogram.describe_gaps())
-        self._fields.threshold.show_histogram(histogram)
-        self._fields.threshold.show_estimate(threshold, remark)
-        self.update_outline()
-
-    @guarded
-    def update_outline(self) -> None:
-        """Draw the outline later, because the list of layers may be changing now."""
-        if self._fields.show_preview.value or self.layer is not None:
-            self._timer.start(0)
-
-    @guarded
-    def _draw(self) -> None:
-        """Find the objects of the plane in a thread; a later change waits until it is done."""
-        fields, source = self._fields, self._fields.source
-        if not fields.show_preview.value or source is None:
-            self._drawing.cancel()
-            self._channel = None
-            self._remove("")
-            return
-        if source.problem:
-            return
-        self._stale = self._drawing.waiting
-        if self._stale:
-            return
-        self._match_channel(source)
-        plane = Plane(source, fields.choices(), *layers.position(self._viewer, self._layer))
-        if len(plane.displayed) != 2 or source.channel in plane.displayed:
-            self._remove(NO_PLANE if len(plane.displayed) != 2 else CHANNELS_SHOWN)
-            return
-        if not fields.count.text():  # the first time, when functions are compiled
-            fields.show_count("finding objects ...", "")
-        self._drawing.submit(self._outline.plan(self._layer, plane, fields.threshold.level))
-
-    def _match_channel(self, source: Source) -> None:
-        """Let field and slider agree on the channel: the slider leads if it was moved."""
-        point, displayed = layers.position(self._viewer, self._layer)
-        axis, field = source.channel, self._fields.channel
-        if axis is None or axis in displayed:
-            return
-        seen = min(max(point[axis], 0), source.shape[axis] - 1)
-        if self._channel not in (None, seen):
-            field.value = seen
-        elif seen != field.value:
-            layers.move_to(self._viewer, self._layer, axis, field.value)
-        self._channel = field.value
-
-    def _remove(self, remark: str) -> None:
-        self._outline.remove()
-        self._fields.show_count("", remark)
-
-    def _show_outline(self, drawing: Drawing) -> None:
-        if self._fields.show_preview.value and self._layer is not None:
-            self._outline.show(self._layer, drawing)
-            _, plane, count = drawing
-            self._fields.show_count(count_objects(count) + plane.where, plane.describe())
-        self._draw_again()
-
-    def _explain(self, message: str) -> None:
-        self._fields.show_count("", message)
-        self._draw_again()
-
-    def _draw_again(self) -> None:
-        if self._stale:
-            self._timer.start(0)
-
-
 # ---- The form
 
 
+NO_LAYER = (
+    "an image layer must be open; got none. Open an image, or a sample under File > Open Sample > "
+    "equilabel, or choose a labels layer that is a mask. To measure labels, use 'Measure labels'."
+)
 FOLLOWED = ("data", "scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
 STAGES = (
     *("read", "background", "binarize", "close and open", "fill"),
     *("label", "split", "drop", "measure"),
 )
+
+
+def _followed(layer: Layer) -> list[Any]:
+    """List the events of a layer after which its pixels or its transform are others."""
+    names = (*FOLLOWED, "paint") if hasattr(layer.events, "paint") else FOLLOWED
+    return [getattr(layer.events, name) for name in names]
 
 
 class SegmentForm(RunForm):
@@ -385,9 +299,12 @@ class SegmentForm(RunForm):
         super().__init__(napari_viewer, "Find objects", SegmentFields())
         self._replaced: Layer = None  # labels changed by hand that may be replaced
         self._pixels: Any = None  # of the current run
+        self._values: dict[str, Any] = {}  # of its fields
+        self._queue: list[Layer] = []  # images whose objects are found after it
         self.choices = self.fields.choices
         self.preview = LivePreview(napari_viewer, self.fields, self)
         self.fields.image.changed.connect(self._set_layer)
+        self.fields.settings_wanted.connect(self._take_settings)
         self.run_button.clicked.connect(self._run)
         self.done.connect(self._show_outcome)
         self.reset_choices()
@@ -397,28 +314,29 @@ class SegmentForm(RunForm):
     def reset_choices(self) -> None:
         """Offer the layers of the viewer; napari calls it when they change."""
         self.results.reset_choices()
-        offer_layers(self.fields.image, layers.images(self._viewer))
+        masks = layers.labels(self._viewer)
+        offer_layers(self.fields.image, layers.images(self._viewer), masks)
         if self.fields.image.value is not self._layer:
             self._set_layer()
 
     @guarded
     def _set_layer(self) -> None:
         if self._layer is not None:
-            for name in FOLLOWED:
-                getattr(self._layer.events, name).disconnect(self._update_pixels)
+            for event in _followed(self._layer):
+                event.disconnect(self._update_pixels)
         self._layer, self.fields.source = self.fields.image.value, None
         if not self.running:
             self.message.setText("")  # the message was about another image
         if self._layer is not None:
-            for name in FOLLOWED:
-                getattr(self._layer.events, name).connect(self._update_pixels)
+            for event in _followed(self._layer):
+                event.connect(self._update_pixels)
         self._update_pixels()
 
     @guarded
     def _update_pixels(self) -> None:
         """Use the pixels of a layer that has changed or has just been chosen."""
         before = self.fields.source
-        source = None if self._layer is None else Source.of(self._layer)
+        source = None if self._layer is None else layers.source_of(self._layer)
         self.preview.set_layer(self._layer)
         if source is not None and before is not None and source.has_axes_of(before):
             source = replace(source, roles=before.roles)
@@ -428,6 +346,7 @@ class SegmentForm(RunForm):
                 return
         self.fields.show_source(source)
         if source is not None:
+            self.fields.begin()
             self._prepare()
 
     @guarded
@@ -442,18 +361,62 @@ class SegmentForm(RunForm):
         self.preview.hide()
         super().hideEvent(event)
 
+    def cancel(self) -> None:
+        self._queue = []
+        super().cancel()
+
     def end(self) -> None:
         super().end()
         self.preview.cancel()
 
     @guarded
+    def _take_settings(self) -> None:
+        values = layers.made_by(self.results.layer).get("form")
+        if not values:
+            message = (
+                "labels under Results must be found by this form; got others. Choose them there."
+            )
+            raise ValueError(message)
+        self.fields.set_values(values)
+
+    @guarded
     def _run(self) -> None:
+        """Start a run on the image, or on all selected images if a person wants it."""
+        chosen = self._viewer.layers.selection
+        images = [each for each in layers.images(self._viewer) if each in chosen]
+        self._queue = []
+        if len(images) > 1 and self._layer in images:
+            one, every = f"Only {self._layer.name!r}", f"All {len(images)}"
+            text = f"{len(images)} image layers are selected."
+            more = "Objects can be found in one after the other, with these settings."
+            buttons = {one: "Accept", every: "Accept", "Cancel": "Reject"}
+            answer = ask(self, "Selected images", text, more, buttons)
+            if answer not in (one, every):
+                return
+            if answer == every:
+                self._queue = [each for each in images if each is not self._layer]
+        self._start()
+
+    @guarded
+    def _run_next(self) -> None:
+        """Start a run on the next of the selected images."""
+        while self._queue:
+            layer = self._queue.pop(0)
+            if layer in self._viewer.layers:
+                self.fields.image.value = layer
+                self._start()
+                return
+
+    @guarded
+    def _start(self) -> None:
         """Start a run, or say why it cannot start."""
-        source = self._take_source(self._explain_no_image(), self.fields.axes.roles)
+        source = self._take_source(NO_LAYER, self.fields.axes.roles)
+        source = replace(source, is_mask=layers.source_of(self._layer).is_mask)
         choices = self.choices()
         if not self._may_replace(source.identity):
             return
-        self._pixels = source.data
+        self._pixels, self._values = source.data, self.fields.values()
+        remember(self._values)
         title = f"objects of {source.name!r}"
         if not (size := large.explain_size(source, choices)):
             self.begin(title, lambda report: segment_source(source, choices, report), STAGES)
@@ -464,18 +427,6 @@ class SegmentForm(RunForm):
         if wanted:
             work = partial(large.segment_large, source, choices, place)
             self.begin(title, work, large.STAGES)
-
-    def _explain_no_image(self) -> str:
-        others = layers.labels(self._viewer)
-        if others:
-            return (
-                f"an image layer must be open; got {others[-1].name!r}, a labels layer. "
-                "Open the image, or measure the labels with 'Measure labels (equilabel)'."
-            )
-        return (
-            "an image layer must be open; got none. "
-            "Open an image, or a sample under File > Open Sample > equilabel."
-        )
 
     def _may_replace(self, identity: str) -> bool:
         """Ask what to do with labels that were changed by hand; return False to do nothing."""
@@ -515,6 +466,7 @@ class SegmentForm(RunForm):
     def _show_outcome(self) -> None:
         outcome: Outcome = self.result
         new = self.fields.new_layer.value
+        outcome.metadata["form"] = self._values
         layer = layers.show_labels(self._viewer, outcome, new_layer=new, replace=self._replaced)
         layers.show_tracks(self._viewer, outcome, new_layer=new)
         self.fields.show_preview.value = False
@@ -525,7 +477,7 @@ class SegmentForm(RunForm):
         text = f"{self.results.summary.text()} {outcome.stored}".strip()
         text = text if outcome.metadata["objects"] else outcome.note
         identity = outcome.metadata["layer"]
-        present = {str(each.unique_id) for each in layers.images(self._viewer)}
+        present = {str(each.unique_id) for each in self._viewer.layers}
         chosen = self._layer is not None and str(self._layer.unique_id) == identity
         self.message.setText(text if chosen else f"{name}: {text}")
         if identity not in present:
@@ -534,3 +486,4 @@ class SegmentForm(RunForm):
             inform(f"The pixels of {name!r} were replaced during the run: find its objects again.")
         if outcome.note:
             warn(outcome.note)
+        QTimer.singleShot(0, self._run_next)

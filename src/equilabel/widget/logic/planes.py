@@ -8,7 +8,6 @@ import numpy as np
 
 import equilabel
 from equilabel.array_types import HostArray
-from equilabel.colors import gray
 from equilabel.quantities import size_in_pixels
 
 from .choices import Choices
@@ -133,7 +132,7 @@ def _take(source: Source, choices: Choices, filtered: bool) -> tuple[HostArray, 
         pixels = pixels[(*before, slice(choices.channel, choices.channel + 1))]
     some = sample(pixels, EXACT, PLACES * filtered, len(source.shape))
     exact = some.size == pixels.size
-    return np.asarray(gray(some, choices.color)) if source.rgb else some, exact
+    return np.asarray(source.as_gray(some, choices.color)), exact
 
 
 # ---- The visible plane
@@ -186,8 +185,7 @@ class Plane(NamedTuple):
                 index.append(min(choices.channel, length - 1))
             else:
                 index.append(int(np.clip(self.point[axis], 0, length - 1)))
-        pixels = source.read_part(tuple(index))
-        return gray(pixels, choices.color) if source.rgb else pixels
+        return np.asarray(source.as_gray(source.read_part(tuple(index)), choices.color))
 
     def prepare(self, pixels: HostArray) -> HostArray:
         """Subtract the background and smooth as a run does, but only in two dimensions.

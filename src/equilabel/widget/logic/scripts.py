@@ -31,6 +31,8 @@ def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> s
     if source.rgb:
         imports += "; from equilabel.colors import gray"
         image = f"gray({image}, {choices.color!r})"
+    if source.is_mask:
+        image = f"({image} != 0).astype('u1')"
     order, times = source.order, len(source.times)
     if order != sorted(order):
         image += f".transpose({', '.join(map(str, order))})"
@@ -103,6 +105,8 @@ def _is_image(path: str) -> bool:
 
 def why_no_command(source: Source) -> str:
     """Say why `equilabel batch` cannot repeat a run; "" if it can."""
+    if source.is_mask:
+        return "a labels layer as a mask, of which it would take the numbers for gray values"
     if source.rgb:
         return "a color image, of which it would measure each color"
     if "channel" in source.roles and _is_image(source.path):

@@ -102,6 +102,7 @@ class Source:
     path: str = ""
     multiscale: bool = False
     identity: str = ""  # of the layer, whose name and data may change
+    is_mask: bool = False  # whether pixels are labels, of which all but 0 are foreground
 
     @classmethod
     def of(cls, layer: Layer, roles: Sequence[Role] = ()) -> Self:
@@ -256,7 +257,13 @@ class Source:
                 report("read")
                 with threads.portion(number / len(parts), (number + 1) / len(parts)):
                     pixels[part] = self.read_part(part)
-        return np.asarray(gray(pixels, color)) if self.rgb else pixels
+        return np.asarray(self.as_gray(pixels, color))
+
+    def as_gray(self, pixels: Any, color: str) -> Any:
+        """Return gray values of pixels: of colors, or 0 and 1 of a mask."""
+        if self.is_mask:
+            return (pixels != 0).astype(np.uint8)
+        return gray(pixels, color) if self.rgb else pixels
 
     def read_part(self, index: tuple[Any, ...]) -> HostArray:
         """Read some of the pixels; raise OSError with a remedy for any error of their array."""

@@ -1,6 +1,8 @@
 """The canvas, and layers: those that can be chosen, and those that a run changes."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -117,6 +119,20 @@ def _all(viewer: Viewer) -> list[Layer]:
     return [getattr(layer, "__wrapped__", layer) for layer in viewer.layers]
 
 
+def source_of(layer: Layer) -> Source:
+    """Return a layer as the source of a segmentation: a labels layer is a mask."""
+    return replace(Source.of(layer), is_mask=isinstance(layer, Labels))
+
+
+def add_beside(viewer: Viewer, layer: Layer) -> None:
+    """Add a layer; the selection of layers does not change."""
+    before, active = set(viewer.layers.selection), viewer.layers.selection.active
+    viewer.add_layer(layer)
+    with suppress(TypeError):  # raised by napari in 3D before the mouse has moved
+        viewer.layers.selection = before
+        viewer.layers.selection.active = active
+
+
 def made_by(layer: Layer) -> dict[str, Any]:
     """Return our metadata of a layer, which say how it was made; empty for others and None."""
     return {} if layer is None else dict(layer.metadata.get(KEY, {}))
@@ -176,7 +192,7 @@ def show_tracks(viewer: Viewer, outcome: Outcome, *, new_layer: bool = False) ->
             metadata={KEY: made},
             **outcome.transform,
         )
-        viewer.add_layer(layer)
+        add_beside(viewer, layer)
 
 
 def describe_changes(layer: Layer) -> str:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from equilabel.widget.logic.planes import Plane
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Layer, Viewer
 
-from .layers import labels, set_transform
+from .layers import add_beside, labels, set_transform
 
 DIM = 0.2  # opacity of labels while outlines are drawn over them
 WIDEST = 3  # width of the outline of the preview in pixels
@@ -51,13 +50,8 @@ class Overlay:
         layer = self.layer
         if layer is None or layer.ndim != data.ndim:
             self.remove()
-            selection = self._viewer.layers.selection
-            before, active = set(selection), selection.active
             self._layer = Image(data, **self._options, **transform)
-            self._viewer.add_layer(self._layer)
-            with suppress(TypeError):  # raised by napari in 3D before the mouse has moved
-                self._viewer.layers.selection = before
-                self._viewer.layers.selection.active = active
+            add_beside(self._viewer, self._layer)
             return
         set_transform(layer, transform)
         if isinstance(layer.data, np.ndarray) and layer.data.shape == data.shape:

@@ -115,7 +115,8 @@ class Task(QObject):
 
         When the task is cancelled, `report` and the kernels raise CancelledError.
         """
-        stop, reporter, begun = self._stop, _Reporter(), [""]
+        stop, reporter = self._stop, _Reporter()
+        told: dict[str, Any] = {"stage": "", "share": 0.0}
         reporter.begun.connect(self._advance)
         reporter.moved.connect(self._move)
         reporter.compiling.connect(self.compiling)
@@ -126,11 +127,13 @@ class Task(QObject):
 
         def report(stage: str, done: int = 0, total: int = 0) -> None:
             check()
-            begun[0] = stage
+            told["stage"] = stage
             reporter.begun.emit(stage, done, total)
 
         def follow(share: float) -> None:
-            reporter.moved.emit(begun[0], share)
+            if abs(share - told["share"]) > LEAST:  # there may be a million pieces of work
+                told["share"] = share
+                reporter.moved.emit(told["stage"], share)
 
         def tell(number: int, busy: bool) -> None:
             reporter.compiling.emit(compiling.describe(number) if busy else "")
@@ -173,10 +176,8 @@ class Task(QObject):
     def _move(self, stage: str, share: float) -> None:
         """Move the bar ahead in a stage; it does not go back for another piece of work."""
         if self.running and stage in self._stages:
-            count = self._stages.index(stage) + share
-            if count - self._count > LEAST:
-                self._count = count
-                self.advanced.emit(self._words, count)
+            self._count = max(self._count, self._stages.index(stage) + share)
+            self.advanced.emit(self._words, self._count)
 
     def _end(self, answer: tuple[str, Any]) -> None:
         if not self.running:
