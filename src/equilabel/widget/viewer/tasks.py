@@ -127,11 +127,12 @@ class Task(QObject):
 
         def report(stage: str, done: int = 0, total: int = 0) -> None:
             check()
-            told["stage"] = stage
+            told["stage"] = "" if total else stage  # blocks are counted in place of shares
             reporter.begun.emit(stage, done, total)
 
         def follow(share: float) -> None:
-            if abs(share - told["share"]) > LEAST:  # there may be a million pieces of work
+            # There may be a million pieces of work.
+            if told["stage"] and abs(share - told["share"]) > LEAST:
                 told["share"] = share
                 reporter.moved.emit(told["stage"], share)
 
