@@ -342,7 +342,8 @@ class ResultsPanel(Form):
 
     def _copy(self, language: str) -> None:
         layer = self._require_layer()
-        script, said = script_of(layer.name, made_by(layer), language, self._viewer.layers)
+        names = {str(each.unique_id): each.name for each in self._viewer.layers}
+        script, said = script_of(layer.name, made_by(layer), language, names)
         if script:
             QGuiApplication.clipboard().setText(script)
         (inform if script else warn)(said)

@@ -2,7 +2,7 @@
 
 import math
 import shlex
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -22,7 +22,7 @@ def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> s
 
     It assigns an `equilabel.Segmentation` to ``found``.
     """
-    image = f"viewer.layers[{source.name!r}].data" + "[0]" * source.multiscale
+    image = f"{_opened(source.name)}.data" + "[0]" * source.multiscale
     function = "segment_chunked" if chunked else "segment"
     imports = f"from equilabel import {function}"
     if chunked:
@@ -41,6 +41,10 @@ def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> s
     arguments = choices.arguments(source).items()
     words = "".join(f", {name}={value!r}" for name, value in arguments)
     return f"{imports}; found = {function}({image}{words})"
+
+
+def _opened(name: str) -> str:
+    return f"viewer.layers[{name!r}]"
 
 
 def show_line(source: Source) -> str:
@@ -131,11 +135,11 @@ def with_filters(line: str, filters: Sequence[Ranges | str]) -> str:
 
 
 def script_of(
-    name: str, made: Mapping[str, Any], language: str, layers: Container[str]
+    name: str, made: Mapping[str, Any], language: str, layers: Mapping[str, str]
 ) -> tuple[str, str]:
     """Return the script, "python" or "batch", of the run that made a labels layer, and a remark.
 
-    The script is "" if there is none; `layers` are the names of the open layers.
+    The script is "" if there is none; `layers` are the names of the open layers by identity.
     """
     if "python" not in made:
         return "", (
@@ -146,10 +150,11 @@ def script_of(
         why = made["no_batch"]
         return "", f"A command cannot repeat a run with {why}: use 'Copy as Python'."
     if language == "python":
-        closed = "" if made["image"] in layers else ", but no layer has that name now"
-        return script + made.get("show", ""), (
-            f"Copied a line of Python for {made['image']!r}{closed}: paste it into the console of "
-            "napari."
+        image = layers.get(made["layer"], made["image"])
+        closed = "" if made["layer"] in layers else ", which is not open now"
+        script = script.replace(_opened(made["image"]), _opened(image), 1) + made["show"]
+        return script, (
+            f"Copied a line of Python for {image!r}{closed}: paste it into the console of napari."
         )
     file = (
         "" if _is_image(made["path"]) else f" for {WITHOUT_FILE!r}, the file of {made['image']!r}"
