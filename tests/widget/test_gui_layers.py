@@ -419,7 +419,15 @@ def test_fields_are_set_as_for_the_labels_and_as_in_the_last_form(
     viewer.window.remove_dock_widget(form.parent())
     again = open_form(viewer, qtbot, recipe=True)
     assert {**again.fields.values(), "level": "li"} == last
+    again.fields.connectivity.value = 2
+    run(again, qtbot)
     viewer.window.remove_dock_widget(again.parent())
+    solid = viewer.add_image(nuclei_3d((8, 32, 32)), **{"scale": (1, 0.5, 0.5)})
+    deep = open_form(viewer, qtbot, recipe=True)
+    deep.fields.image.value = solid
+    assert deep.fields.connectivity.value == 3  # all neighbors, as before
+    assert "surface_area_crofton" in deep.fields.statistics.names
+    viewer.window.remove_dock_widget(deep.parent())
     viewer.layers.clear()
     viewer.add_image(nuclei_2d((96, 120)))
     other = open_form(viewer, qtbot, recipe=True)

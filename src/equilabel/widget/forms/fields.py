@@ -293,12 +293,17 @@ class StatisticsField(QTreeWidget):
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(name for name, item in self._items.items() if item.checkState(0) == STATES[1])
+        return tuple(name for name, ticked in self.ticks.items() if ticked)
 
-    def choose(self, names: Sequence[str]) -> None:
-        """Tick these, and no others."""
-        for name in self._items:
-            self.tick(name, name in names)
+    @property
+    def ticks(self) -> dict[str, bool]:
+        """Whether each of the statistics is ticked."""
+        return {name: item.checkState(0) == STATES[1] for name, item in self._items.items()}
+
+    def choose(self, ticks: Mapping[str, bool]) -> None:
+        """Tick or untick those that are offered; others of them stay as they are."""
+        for name in ticks.keys() & self._items.keys():
+            self.tick(name, ticks[name])
 
     def tick(self, name: str, ticked: bool = True) -> None:
         self._items[name].setCheckState(0, STATES[ticked])

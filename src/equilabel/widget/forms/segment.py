@@ -1,5 +1,6 @@
 """Form that segments: from an image layer to a labels layer and its table, with a preview."""
 
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -73,7 +74,7 @@ PLAIN = (
     *("exclude_border", "track", "method", "device"),
 )
 KEPT = (  # fields that are stored with labels, the unit before the lengths
-    *("unit", *LENGTHS, *PLAIN, "split", "connectivity"),
+    *("unit", *LENGTHS, *PLAIN, "split"),
     *("threshold.method", "threshold.dark", "threshold.offset"),
 )
 
@@ -237,25 +238,33 @@ class SegmentFields(Form):
             if last.keys() == self.first.keys() and isinstance(last["level"], str):
                 self.set_values(last)  # a level is that of its image alone
 
+    @property
+    def _hops(self) -> int | None:
+        """The connectivity; None for that of all neighbors."""
+        hops: int = self.connectivity.value
+        return None if hops == len(self._spacing) else hops
+
     def values(self) -> dict[str, Any]:
         """Return the values of all fields on which labels depend, by their names."""
         found = {name: attrgetter(name)(self).value for name in KEPT}
-        return {**found, "level": self.threshold.choice, "statistics": self.statistics.names}
+        found |= {"rank": len(self._spacing), "hops": self._hops}
+        return {**found, "level": self.threshold.choice, "statistics": self.statistics.ticks}
 
     def set_values(self, values: Mapping[str, Any]) -> None:
         """Set fields to what `values` returned; what this image does not offer stays as it is."""
-        has_unit = values["unit"] in self.unit.choices
+        same = values["unit"] == PIXELS or values["rank"] == len(self._spacing)
+        has_unit = same and values["unit"] in self.unit.choices
         for name in KEPT:
             if has_unit or name not in LENGTHS:
                 with suppress(ValueError):
                     attrgetter(name)(self).value = values[name]
+        self.connectivity.value = min(values["hops"] or math.inf, len(self._spacing))
         if not isinstance(values["level"], str):
             self.threshold.set_level(values["level"])
         self.statistics.choose(values["statistics"])
 
     def choices(self) -> Choices:
         lengths = ("sigma", "closing", "opening", "min_size")
-        hops = self.connectivity.value
         return Choices(
             **{name: getattr(self, name).value for name in PLAIN},
             **{name: getattr(self, name).choice for name in lengths},
@@ -264,7 +273,7 @@ class SegmentFields(Form):
             block_size=self.threshold.block_size.choice,
             offset=self.threshold.offset.value,
             background=self.background.choice or None,
-            connectivity=None if hops == len(self._spacing) else hops,
+            connectivity=self._hops,
             split=self.split.value and (self.split_by.value != "shape" or self.depth.choice),
             properties=self.statistics.names,
         )
