@@ -9,6 +9,7 @@ import numpy as np
 from napari.layers import Image, Labels, Shapes, Tracks
 from napari.utils.colormaps import (
     Colormap,
+    CyclicLabelColormap,
     DirectLabelColormap,
     ensure_colormap,
     label_colormap,
@@ -99,7 +100,6 @@ class CurrentCanvas(QObject):
 COLORS = 254  # colors of a scale; with missing values and background they fit into 8 bits
 MISSING = (0.5, 0.5, 0.5, 0.35)
 CLEAR = (0.0, 0.0, 0.0, 0.0)
-DISTINCT = label_colormap(49, background_value=0)  # colors of labels, again from the 50th on
 NUMBERS = ("track", "parent")  # columns that name something, and get distinct colors
 
 
@@ -188,7 +188,7 @@ def show_tracks(viewer: Viewer, outcome: Outcome, *, new_layer: bool = False) ->
             data,
             graph=graph,
             name=f"{outcome.metadata['image']} tracks",
-            colormaps_dict={"track_id": DISTINCT},
+            colormaps_dict={"track_id": distinct_colors()},
             metadata={KEY: made},
             **outcome.transform,
         )
@@ -247,6 +247,14 @@ def show_measurements(layer: Layer, outcome: Outcome) -> None:
     layer.metadata = {**layer.metadata, KEY: {**made, "measured": measured}}
 
 
+def distinct_colors() -> CyclicLabelColormap:
+    """Make napari's default colors of labels, which begin again with the 50th.
+
+    Each layer has its own, because napari shuffles colors in place.
+    """
+    return label_colormap(49, background_value=0)
+
+
 def make_scale(name: str) -> Colormap:
     """Make a scale of few colors from a colormap of napari; missing values are gray."""
     colors = ensure_colormap(name).map(np.linspace(0, 1, COLORS))
@@ -269,7 +277,7 @@ def color_labels(
     """
     low, high = ends
     if scale is None:
-        found = DISTINCT.map(np.nan_to_num(values).astype(np.int64))
+        found = distinct_colors().map(np.nan_to_num(values).astype(np.int64))
     else:
         found = scale.map(np.clip((values - low) / ((high - low) or 1.0), 0, 1))
     colors = dict(zip(labels.tolist(), found, strict=True))
@@ -287,7 +295,7 @@ def is_colored(layer: Layer) -> bool:
 def reset_colors(layer: Layer) -> None:
     """Set the colors of a labels layer to napari's default."""
     if is_colored(layer):
-        layer.colormap = DISTINCT
+        layer.colormap = distinct_colors()
 
 
 MOST_SHAPES = 5000  # napari takes a millisecond for each
