@@ -1,4 +1,4 @@
-"""Which image labels and outlines belong to, as it is drawn in a real viewer."""
+"""Which image labels and outlines belong to, as it is drawn in a real viewer; the last of them."""
 
 import threading
 
