@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
@@ -206,6 +207,8 @@ class SharedViewer:
             set_ = self._patch.setattr
             set_("napari._qt.qt_main_window.SHOW_QT_WARNING", False)
             set_("napari._qt.threads.status_checker.StatusChecker.start", lambda _: None)
+            nothing = SimpleNamespace(value=lambda *pair: pair[1], setValue=lambda *_: None)
+            set_("equilabel.widget.viewer.settings._store", lambda: nothing)  # forms begin alike
             get_settings().reset()
             self.viewer = viewer = Viewer(show=True, show_welcome_screen=False)
             set_(viewer.window._qt_window, "_save_current_window_settings", lambda: None)

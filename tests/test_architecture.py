@@ -51,7 +51,7 @@ HOMES = {
     "tifffile": ("storage",),
     "bioio": ("storage",),
     "zarr": ("storage", "chunked"),
-    "dask": ("chunked", "storage.table"),
+    "dask": ("chunked", "storage.table", "widget.logic.sources"),
     "distributed": ("chunked",),
 }
 

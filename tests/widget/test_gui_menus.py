@@ -22,6 +22,7 @@ SAMPLES = {
         (("Layers", "Segment"), "Label components (equilabel)"),
         (("Layers", "Measure"), "Measure labels (equilabel)"),
         (("Layers", "Measure"), "Results (equilabel)"),
+        (("Layers", "Track"), "Label components (equilabel)"),
         (("Plugins", "equilabel"), "Label components (equilabel)"),
         (("Plugins", "equilabel"), "Measure labels (equilabel)"),
     ],

@@ -135,8 +135,13 @@ def test_a_run_that_no_command_can_repeat_is_copied_as_python(viewer, qtbot, not
     exec(line, names)
     np.testing.assert_array_equal(names["found"].labels, layer.data)
     viewer.layers["colors"].name = "another name"
+    viewer.add_image(np.dstack([gray, gray, gray]), rgb=True, name="colors")
     form.results.python_button.click()
-    assert "no layer has that name now" in notes()[-1]
+    exec(QGuiApplication.clipboard().text(), names)
+    np.testing.assert_array_equal(names["found"].labels, layer.data)
+    viewer.layers.remove("another name")
+    form.results.python_button.click()
+    assert "'colors', which is not open now" in notes()[-1]
     assert QGuiApplication.clipboard().text() == line
 
 

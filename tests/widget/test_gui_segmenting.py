@@ -370,7 +370,7 @@ def test_the_stages_that_are_folded_reach_the_run_and_the_copied_texts(viewer, q
     shown = np.squeeze(form.preview.layer.data) > 0
     np.testing.assert_array_equal(shown, found.labels[frame] > 0)
     count = (found.table["frame"] == frame).sum()
-    assert fields.count.text() == f"{count} objects"
+    assert fields.count.text() == f"{count} objects in this frame"
     layer = run(form, qtbot)
     np.testing.assert_array_equal(layer.data, found.labels)
     assert layer.features["track"][1:].tolist() == found.table["track"].tolist()

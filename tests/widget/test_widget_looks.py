@@ -111,8 +111,9 @@ def test_the_threshold_of_a_large_image_is_that_of_its_smoothed_pixels(monkeypat
     assert abs(found - run) < 0.2 * abs(plain - run)
 
 
-def test_of_an_image_on_disk_only_the_visible_plane_is_read():
+def test_of_a_large_image_on_disk_only_the_visible_plane_is_read(monkeypatch):
     dask = pytest.importorskip("dask.array")
+    monkeypatch.setattr("equilabel.widget.logic.planes.READ", 8 * 64 * 64 - 1)
     read = []
 
     def plane(block, block_info=None):

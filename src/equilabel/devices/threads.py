@@ -73,6 +73,46 @@ def check() -> None:
         wanted()
 
 
+@contextmanager
+def reporting(listen: Callable[[float], None] | None) -> Iterator[None]:
+    """Call a function with the share of the work that is done, from 0 to 1, while in the block.
+
+    The calling thread calls it, after each of its pieces of `each`.
+
+    >>> with limited(1), reporting(print):
+    ...     each(abs, [(-1,), (-2,)])
+    0.5
+    1.0
+    [1, 2]
+    """
+    before = getattr(_limits, "listen", None)
+    _limits.listen = listen
+    try:
+        yield
+    finally:
+        _limits.listen = before
+
+
+def report(share: float) -> None:
+    """Tell `reporting`, if the calling thread works in such a block, what share is done."""
+    listen: Callable[[float], None] | None = getattr(_limits, "listen", None)
+    if listen is not None:
+        listen(share)
+
+
+@contextmanager
+def portion(first: float, last: float) -> Iterator[None]:
+    """Report shares of the work in the block as shares from `first` to `last` of what is around it.
+
+    >>> with reporting(print), portion(0.5, 1):
+    ...     report(0.5)
+    0.75
+    """
+    listen: Callable[[float], None] | None = getattr(_limits, "listen", None)
+    with reporting(listen and (lambda share: listen(first + (last - first) * share))):
+        yield
+
+
 def available() -> int:
     """Count the threads to use: the environment's word, or the cores this process may use."""
     most: int | None = getattr(_limits, "most", None)
@@ -117,8 +157,8 @@ def each(kernel: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> list[A
     on a busy machine this costs no more than doing it alone.
     """
     helpers = min(available(), len(tasks)) - 1 if len(tasks) > 1 else 0
-    wanted = watch()
-    if helpers < 1 and wanted is None:
+    wanted, listen = watch(), getattr(_limits, "listen", None)
+    if helpers < 1 and wanted is None and listen is None:
         return [kernel(*task) for task in tasks]
     results: list[Any] = [None] * len(tasks)
     queue = iter(range(len(tasks)))
@@ -128,6 +168,7 @@ def each(kernel: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> list[A
             if wanted is not None:
                 wanted()
             results[place] = kernel(*tasks[place])
+            report((place + 1) / len(tasks))  # heard of the calling thread alone
 
     def help_() -> None:
         with interruptible(wanted):

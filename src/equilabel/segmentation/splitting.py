@@ -406,17 +406,21 @@ def find_parts(
         return parts, several
     how = _arguments(rule, int(sides.max(initial=0)), by_shape=not heights.size)
     shape, flat, heights = np.array(labels.shape), labels.reshape(-1), heights.reshape(-1)
-    for one in np.flatnonzero(cells >= LARGE):
-        several[one] = _split_large(flat, shape, boxes[one], how, parts, heights)
-    order = np.argsort(-cells, kind="stable")[np.count_nonzero(cells >= LARGE) :]
+    shares = np.cumsum(cells[cells >= LARGE]) / max(cells.sum(), 1)  # of the work that is done
+    begins = np.append(0.0, shares)
+    for number, one in enumerate(np.flatnonzero(cells >= LARGE)):
+        with threads.portion(begins[number], shares[number]):
+            several[one] = _split_large(flat, shape, boxes[one], how, parts, heights)
+    order = np.argsort(-cells, kind="stable")[len(shares) :]
     boxes, counts = boxes[order], several[order]
-    threads.each(
-        kernels.find_parts,
-        [
-            (flat, shape, boxes[a:b], *how, heights, parts.reshape(-1), counts[a:b])
-            for a, b in _shares(boxes)
-        ],
-    )
+    with threads.portion(begins[-1], 1):
+        threads.each(
+            kernels.find_parts,
+            [
+                (flat, shape, boxes[a:b], *how, heights, parts.reshape(-1), counts[a:b])
+                for a, b in _shares(boxes)
+            ],
+        )
     several[order] = counts
     return parts, several
 
@@ -458,6 +462,7 @@ def _split_large(
         level = flood[2].size
         while level:
             threads.check()
+            threads.report(1 - level / cells.size)
             level = kernels.flood_down(*flood, offsets, marks, level, FLOODED)
         kernels.copy_parts(marks, shape, origin, sides, cells, parts.reshape(-1))
     return count

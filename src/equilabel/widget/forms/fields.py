@@ -214,11 +214,15 @@ def offer(field: ComboBox, choices: Any, usual: Any = None) -> None:
             field.value = usual
 
 
-def offer_layers(field: ComboBox, layers: Sequence[Layer]) -> None:
-    """Set the layers of a field; the last one is chosen if there is no previous choice."""
-    left_empty = field.value is None and any(each is not None for each in field.choices)
+def offer_layers(field: ComboBox, layers: Sequence[Layer], others: Sequence[Layer] = ()) -> None:
+    """Set the layers of a field; the last one is chosen if there is no previous choice.
+
+    The `others` can be chosen, too, but only by a person.
+    """
+    offered = [each for each in field.choices if each is not None and each not in others]
+    left_empty = field.value is None and bool(offered)
     usual = layers[-1] if layers and not left_empty else None
-    offer(field, [(each.name, each) for each in layers], usual)
+    offer(field, [(each.name, each) for each in (*layers, *others)], usual)
 
 
 class AxesField(QWidget):
@@ -289,7 +293,17 @@ class StatisticsField(QTreeWidget):
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(name for name, item in self._items.items() if item.checkState(0) == STATES[1])
+        return tuple(name for name, ticked in self.ticks.items() if ticked)
+
+    @property
+    def ticks(self) -> dict[str, bool]:
+        """Whether each of the statistics is ticked."""
+        return {name: item.checkState(0) == STATES[1] for name, item in self._items.items()}
+
+    def choose(self, ticks: Mapping[str, bool]) -> None:
+        """Tick or untick those that are offered; others of them stay as they are."""
+        for name in ticks.keys() & self._items.keys():
+            self.tick(name, ticks[name])
 
     def tick(self, name: str, ticked: bool = True) -> None:
         self._items[name].setCheckState(0, STATES[ticked])

@@ -30,25 +30,29 @@ from .layout import Grid, Row, button, side_by_side
 
 HEIGHT = 28  # of a slider
 EDGES = QLabeledDoubleRangeSlider.EdgeLabelMode
-ARROWS = {
+STEPS = {
     **dict.fromkeys((Qt.Key.Key_Left, Qt.Key.Key_Down), -1),
     **dict.fromkeys((Qt.Key.Key_Right, Qt.Key.Key_Up), 1),
+    **{Qt.Key.Key_PageDown: -10, Qt.Key.Key_PageUp: 10},
+    **{Qt.Key.Key_Home: -np.inf, Qt.Key.Key_End: np.inf},
 }
-KEYS = "Keys with arrows move the lower end, with Shift the upper."
+KEYS = "Arrows, Page Up, Page Down, Home and End move the lower end, with Shift the upper."
 ENDS = f"Least and greatest value: drag the ends, or type the numbers. {KEYS}"
 
 
 class _Keys(QObject):
-    """Moves a handle of a slider with the arrow keys, which superqt does not support."""
+    """Moves a handle of a slider with the keys for it, which superqt does not support."""
 
     def eventFilter(self, slider: Any, event: Event) -> bool:
-        steps = ARROWS.get(event.key()) if event.type() == QEvent.Type.KeyPress else None
+        steps = STEPS.get(event.key()) if event.type() == QEvent.Type.KeyPress else None
         if steps:
             values = np.atleast_1d(slider.value())
             upper = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-            values[-upper] += steps * slider.singleStep()
-            if values[0] <= values[-1]:
-                slider.setValue(tuple(values) if len(values) > 1 else values[0])
+            low, high = slider.minimum(), slider.maximum()
+            if len(values) > 1:  # the handles do not pass each other
+                low, high = (values[0], high) if upper else (low, values[1])
+            values[-upper] = np.clip(values[-upper] + steps * slider.singleStep(), low, high)
+            slider.setValue(tuple(values) if len(values) > 1 else values[0])
         return bool(steps)
 
 

@@ -185,6 +185,8 @@ def fold(title: str, contents: QWidget, *, expanded: bool = False) -> QCollapsib
     for layout in (folder.layout(), folder.content().layout()):
         layout.setContentsMargins(0, 0, 0, 0)
     folder.addWidget(contents)
+    contents.setVisible(expanded)  # the Tab key does not lead into what is folded
+    folder.toggled.connect(contents.setVisible)
     if expanded:
         folder.expand(animate=False)
     return folder

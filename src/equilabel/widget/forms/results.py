@@ -32,6 +32,7 @@ from equilabel.widget.logic.scripts import script_of
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Event, Layer, Viewer
 from equilabel.widget.viewer.layers import (
+    NUMBERS,
     CurrentCanvas,
     add_shapes,
     color_labels,
@@ -99,7 +100,8 @@ class ColorForm(Grid):
         if not self.range.chosen:
             reset_colors(layer)
             return
-        rows, scale = labels_of(layer.features), make_scale(self.colormap.value)
+        rows, distinct = labels_of(layer.features), self.range.chosen in NUMBERS
+        scale = None if distinct else make_scale(self.colormap.value)
         ends = self.limits.value()
 
         def work() -> tuple[Layer, Any]:
@@ -441,7 +443,8 @@ class ResultsPanel(Docked):
 
     def _copy(self, language: str) -> None:
         layer = self._require_layer()
-        script, said = script_of(layer.name, made_by(layer), language, self._viewer.layers)
+        names = {str(each.unique_id): each.name for each in self._viewer.layers}
+        script, said = script_of(layer.name, made_by(layer), language, names)
         if script:
             QGuiApplication.clipboard().setText(script)
         tell(self, said, inform if script else warn)

@@ -1,13 +1,17 @@
 """Form that segments: from an image layer to a labels layer and its table, with a preview."""
 
+import math
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from magicgui.widgets import CheckBox, ComboBox, SpinBox
-from qtpy.QtCore import QObject, Qt, QTimer, Signal
-from qtpy.QtWidgets import QFileDialog, QLabel, QWidget
+from qtpy.QtCore import Qt, QTimer, Signal
+from qtpy.QtWidgets import QFileDialog, QLabel
 
 from equilabel.widget.logic import large
 from equilabel.widget.logic.choices import (
@@ -18,14 +22,12 @@ from equilabel.widget.logic.choices import (
     offered,
     question_smoothing,
 )
-from equilabel.widget.logic.objects import count_objects
 from equilabel.widget.logic.outcomes import Outcome, segment_source, warm_up_segmenting
-from equilabel.widget.logic.planes import Estimate, Plane, estimate_threshold
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Event, Layer, Viewer
 from equilabel.widget.viewer import layers
-from equilabel.widget.viewer.outlines import Drawing, Preview
-from equilabel.widget.viewer.tasks import LatestResult, ask, guarded, inform, warn
+from equilabel.widget.viewer.settings import recall, remember
+from equilabel.widget.viewer.tasks import ask, guarded, inform, warn
 
 from .fields import (
     AxesField,
@@ -40,7 +42,8 @@ from .fields import (
     offer,
     offer_layers,
 )
-from .layout import Form, Grid, column, fold, scrolled, side_by_side
+from .layout import Form, Grid, button, column, fold, scrolled, side_by_side
+from .preview import LivePreview
 from .run_form import RunForm
 from .threshold import ThresholdField
 
@@ -52,12 +55,28 @@ BACKGROUNDS = [("Box (top-hat)", "top_hat"), ("Rolling ball", "rolling_ball")]
 SPLITS = [("Necks", "shape"), ("Dark lines", "intensity")]
 PIXELS = "pixels"
 TIPS = {
-    "image": "Image layer to find objects in.",
+    "image": "Image layer to find objects in. Or a labels layer that is a mask, as it was painted.",
     "unit": "Pixels: the same number along each axis. The unit of the layer: the same length in "
     "all directions, converted with its pixel size.",
+    "labels": "Set all fields as they were when the labels under Results were found.",
+    "first": "Set all fields as they were at first.",
     "new_layer": "Keep the labels of earlier runs. Otherwise a run replaces them.",
     "preview": "Show the outline of the objects on the visible plane, and count them.",
 }
+
+
+LENGTHS = (
+    *("sigma", "depth", "min_size", "grow", "background", "closing", "opening"),
+    "threshold.block_size",
+)
+PLAIN = (
+    *("color", "channel", "background_method", "fill_holes", "split_by"),
+    *("exclude_border", "track", "method", "device"),
+)
+KEPT = (  # fields that are stored with labels, the unit before the lengths
+    *("unit", *LENGTHS, *PLAIN, "split"),
+    *("threshold.method", "threshold.dark", "threshold.automatic", "threshold.offset"),
+)
 
 
 class SegmentFields(Form):
@@ -65,6 +84,7 @@ class SegmentFields(Form):
 
     histogram_changed = Signal()  # a value changed on which the histogram or the threshold depends
     outline_changed = Signal()  # a value changed on which only the preview depends
+    settings_wanted = Signal()  # those with which labels were found
 
     image = layer_field("Image", TIPS["image"])
     color = color_field("_change_histogram")
@@ -104,13 +124,18 @@ class SegmentFields(Form):
         # Below the fields, so that these do not move.
         self.remark, self.count = QLabel(wordWrap=True), QLabel()
         changes = (self.histogram_changed.emit, self.outline_changed.emit)
-        self.threshold = ThresholdField(*changes, partial(self._say, "threshold"))
+        self.threshold = ThresholdField(*changes, partial(self.say, "threshold"))
         self.axes, self.statistics = AxesField(self.update_axes), StatisticsField()
+        self.settings = side_by_side(
+            button("Settings of the labels", TIPS["labels"], self.settings_wanted.emit),
+            button("First settings", TIPS["first"], lambda: self.set_values(self.first)),
+        )
         self._arrange()
         self.threshold.dark.changed.connect(self._change_histogram)
         self._change_outline()
         self._change_histogram()
         self.show_source(None)
+        self.first: dict[str, Any] = {}  # values for the first image, before those of the last run
 
     @property
     def lengths(self) -> tuple[LengthField, ...]:
@@ -131,15 +156,15 @@ class SegmentFields(Form):
             fold("More steps", steps),
             fold("Axes", self.axes),
             fold("Statistics", self.statistics),
-            fold("Computing", Grid(self.method, self.device, self.new_layer)),
+            fold("Computing", Grid(self.method, self.device, self.new_layer, self.settings)),
         )
         self.count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        width = self.count.fontMetrics().horizontalAdvance("100000000 objects")
+        width = self.count.fontMetrics().horizontalAdvance("1000000 objects in this plane")
         self.count.setFixedSize(width, self.show_preview.native.sizeHint().height())
         self._foot = side_by_side(self.show_preview.native, self.count, widths=(1, 0))
         column(scrolled(Grid(self.image), self._body), self.remark, self._foot, into=self)
 
-    def _say(self, subject: str, text: str) -> None:
+    def say(self, subject: str, text: str) -> None:
         """Show a remark on a subject below the fields, or remove it if the text is ""."""
         self._remarks[subject] = text
         whole = "\n".join(dict.fromkeys(filter(None, self._remarks.values())))
@@ -150,7 +175,7 @@ class SegmentFields(Form):
     def show_count(self, count: str, remark: str) -> None:
         """Show how many objects the preview has, and how it differs from a run."""
         self.count.setText(count)
-        self._say("preview", remark)
+        self.say("preview", remark)
 
     def _change_outline(self, *_: object) -> None:
         self.split_by.enabled = bool(self.split.value or self.markers.value)
@@ -169,7 +194,7 @@ class SegmentFields(Form):
     def _change_histogram(self) -> None:
         self.background_method.enabled = bool(self.background.value)
         if self.source is not None and not self.source.problem:
-            self._say("smoothing", question_smoothing(self.source, self.choices()))
+            self.say("smoothing", question_smoothing(self.source, self.choices()))
         self.histogram_changed.emit()
 
     def show_source(self, source: Source | None) -> None:
@@ -177,7 +202,7 @@ class SegmentFields(Form):
         self._remarks.clear()
         for part in (self._body, self._foot):
             part.setVisible(source is not None)
-        self._say("image", "" if source else NO_IMAGE)
+        self.say("image", "" if source else NO_IMAGE)
         if source is None:
             self.threshold.show_histogram(None)
             return
@@ -188,10 +213,10 @@ class SegmentFields(Form):
         if self.source is None:
             return
         self.source = source = replace(self.source, roles=self.axes.roles)
-        self._say("axes", source.problem or source.explain_guess())
+        self.say("axes", source.problem or source.explain_guess())
         if source.problem:
             return
-        self._say("pixel size", source.doubt_pixel_size())
+        self.say("pixel size", source.doubt_pixel_size())
         self._spacing, unit = source.pixel_size
         rank = len(self._spacing)
         if rank != len(self.connectivity.choices):
@@ -209,14 +234,43 @@ class SegmentFields(Form):
         self.align()
         self._change_unit()
 
+    def begin(self) -> None:
+        """Set fields as for the last run, when the first image is shown."""
+        if not self.first:
+            self.first, last = self.values(), recall()
+            if last.keys() == self.first.keys() and isinstance(last["level"], str):
+                self.set_values(last)  # a level is that of its image alone
+
+    @property
+    def _hops(self) -> int | None:
+        """The connectivity; None for that of all neighbors."""
+        hops: int = self.connectivity.value
+        return None if hops == len(self._spacing) else hops
+
+    def values(self) -> dict[str, Any]:
+        """Return the values of all fields on which labels depend, by their names."""
+        found = {name: attrgetter(name)(self).value for name in KEPT}
+        found |= {"rank": len(self._spacing), "hops": self._hops}
+        return {**found, "level": self.threshold.choice, "statistics": self.statistics.ticks}
+
+    def set_values(self, values: Mapping[str, Any]) -> None:
+        """Set fields to what `values` returned; what this image does not offer stays as it is."""
+        same = values["unit"] == PIXELS or values["rank"] == len(self._spacing)
+        has_unit = same and values["unit"] in self.unit.choices
+        for name in KEPT:
+            if has_unit or name not in LENGTHS:
+                with suppress(ValueError):
+                    attrgetter(name)(self).value = values[name]
+        self.connectivity.value = min(values["hops"] or math.inf, len(self._spacing))
+        if not isinstance(values["level"], str):
+            self.threshold.set_level(values["level"])
+        self.statistics.choose(values["statistics"])
+
     def choices(self) -> Choices:
-        plain = ("color", "channel", "background_method", "fill_holes", "split_by")
-        ticked = ("exclude_border", "track", "method", "device")
         lengths = ("sigma", "closing", "opening", "min_size", "grow")
         markers, mask = (each.value and Source.of(each.value) for each in (self.markers, self.mask))
-        hops = self.connectivity.value
         return Choices(
-            **{name: getattr(self, name).value for name in (*plain, *ticked)},
+            **{name: getattr(self, name).value for name in PLAIN},
             **{name: getattr(self, name).choice for name in lengths},
             markers=markers,
             mask=mask,
@@ -225,136 +279,30 @@ class SegmentFields(Form):
             block_size=self.threshold.block_size.choice,
             offset=self.threshold.shift,
             background=self.background.choice or None,
-            connectivity=None if hops == len(self._spacing) else hops,
+            connectivity=self._hops,
             split=self.split.value and (self.split_by.value != "shape" or self.depth.choice),
             properties=self.statistics.names,
         )
 
 
-# ---- The preview
-
-
-class LivePreview(QObject):
-    """Keeps histogram, threshold and outline up to date with the fields of a form."""
-
-    def __init__(self, viewer: Viewer, fields: SegmentFields, form: QWidget) -> None:
-        super().__init__(form)
-        self._viewer, self._fields = viewer, fields
-        self._outline = Preview(viewer)
-        self._layer: Layer = None
-        self._histogram = LatestResult("computing the histogram", self._show_histogram, warn)
-        self._drawing = LatestResult("drawing the preview", self._show_outline, self._explain)
-        self._stale = False  # whether something has changed since the outline was started
-        self._timer = QTimer(self, singleShot=True, timeout=self._draw)
-        fields.histogram_changed.connect(self.update_histogram)
-        fields.outline_changed.connect(self.update_outline)
-        seen = viewer.dims.events
-        for event in (seen.point, seen.ndisplay, seen.order, viewer.scene.camera.events.zoom):
-            event.connect(self.update_outline)
-
-    @property
-    def layer(self) -> Layer:
-        return self._outline.layer
-
-    @property
-    def waiting(self) -> bool:
-        """Whether a histogram is being computed."""
-        return self._histogram.waiting
-
-    @property
-    def drawing(self) -> bool:
-        """Whether the outline will be drawn soon."""
-        return bool(self._timer.isActive()) or self._drawing.waiting
-
-    def set_layer(self, layer: Layer) -> None:
-        """Use the pixels of a layer from now on."""
-        self._layer = layer
-        self._drawing.cancel()
-        if layer is None:
-            self.update_outline()  # later, because the list of layers is being changed
-
-    def hide(self) -> None:
-        self._fields.show_preview.value = False
-        self._outline.remove()
-
-    def cancel(self) -> None:
-        self._histogram.cancel()
-        self._drawing.cancel()
-
-    @guarded
-    def update_histogram(self) -> None:
-        """Compute the histogram and the threshold in a thread."""
-        source = self._fields.source
-        if source is None:
-            return
-        if source.problem:
-            self._fields.threshold.show_histogram(None)
-            return
-        point, displayed = layers.position(self._viewer, self._layer)
-        plane = Plane(source, self._fields.choices(), point, displayed[-2:])
-        self._histogram.submit(lambda: estimate_threshold(plane))
-
-    def _show_histogram(self, result: Estimate) -> None:
-        histogram, threshold, remark = result
-        self._fields.threshold.show_histogram(histogram)
-        self._fields.threshold.show_estimate(threshold, remark)
-        self.update_outline()
-
-    @guarded
-    def update_outline(self) -> None:
-        """Draw the outline later, because the list of layers may be changing now."""
-        if self._fields.show_preview.value or self.layer is not None:
-            self._timer.start(0)
-
-    @guarded
-    def _draw(self) -> None:
-        """Find the objects of the plane in a thread; a later change waits until it is done."""
-        fields, source = self._fields, self._fields.source
-        if not fields.show_preview.value or source is None:
-            self._drawing.cancel()
-            self._remove("")
-            return
-        if source.problem:
-            return
-        self._stale = self._drawing.waiting
-        if self._stale:
-            return
-        plane = Plane(source, fields.choices(), *layers.position(self._viewer, self._layer))
-        if len(plane.displayed) != 2:
-            self._remove("The preview needs the 2D view.")
-            return
-        if not fields.count.text():  # the first time, when functions are compiled
-            fields.show_count("finding objects ...", "")
-        self._drawing.submit(self._outline.plan(self._layer, plane, fields.threshold.level))
-
-    def _remove(self, remark: str) -> None:
-        self._outline.remove()
-        self._fields.show_count("", remark)
-
-    def _show_outline(self, drawing: Drawing) -> None:
-        if self._fields.show_preview.value and self._layer is not None:
-            self._outline.show(self._layer, drawing)
-            _, plane, count = drawing
-            self._fields.show_count(count_objects(count), plane.describe())
-        self._draw_again()
-
-    def _explain(self, message: str) -> None:
-        self._fields.show_count("", message)
-        self._draw_again()
-
-    def _draw_again(self) -> None:
-        if self._stale:
-            self._timer.start(0)
-
-
 # ---- The form
 
 
+NO_LAYER = (
+    "an image layer must be open; got none. Open an image, or a sample under File > Open Sample > "
+    "equilabel, or choose a labels layer that is a mask. To measure labels, use 'Measure labels'."
+)
 FOLLOWED = ("data", "scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
 STAGES = (
     *("read", "background", "binarize", "close and open", "fill"),
     *("label", "split", "drop", "grow", "measure"),
 )
+
+
+def _followed(layer: Layer) -> list[Any]:
+    """List the events of a layer after which its pixels or its transform are others."""
+    names = (*FOLLOWED, "paint") if hasattr(layer.events, "paint") else FOLLOWED
+    return [getattr(layer.events, name) for name in names]
 
 
 class SegmentForm(RunForm):
@@ -366,9 +314,12 @@ class SegmentForm(RunForm):
         super().__init__(napari_viewer, "Find objects", SegmentFields())
         self._replaced: Layer = None  # labels changed by hand that may be replaced
         self._pixels: Any = None  # of the current run
+        self._values: dict[str, Any] = {}  # of its fields
+        self._queue: list[Layer] = []  # images whose objects are found after it
         self.choices = self.fields.choices
         self.preview = LivePreview(napari_viewer, self.fields, self)
         self.fields.image.changed.connect(self._set_layer)
+        self.fields.settings_wanted.connect(self._take_settings)
         self.run_button.clicked.connect(self._run)
         self.done.connect(self._show_outcome)
         self.reset_choices()
@@ -377,7 +328,8 @@ class SegmentForm(RunForm):
     @guarded
     def reset_choices(self) -> None:
         """Offer the layers of the viewer; napari calls it when they change."""
-        offer_layers(self.fields.image, layers.images(self._viewer))
+        masks = layers.labels(self._viewer)
+        offer_layers(self.fields.image, layers.images(self._viewer), masks)
         if self.fields.image.value is not self._layer:
             self._set_layer()
         self._offer_labels()
@@ -399,21 +351,21 @@ class SegmentForm(RunForm):
     @guarded
     def _set_layer(self) -> None:
         if self._layer is not None:
-            for name in FOLLOWED:
-                getattr(self._layer.events, name).disconnect(self._update_pixels)
+            for event in _followed(self._layer):
+                event.disconnect(self._update_pixels)
         self._layer, self.fields.source = self.fields.image.value, None
         if not self.running:
             self.message.setText("")  # the message was about another image
         if self._layer is not None:
-            for name in FOLLOWED:
-                getattr(self._layer.events, name).connect(self._update_pixels)
+            for event in _followed(self._layer):
+                event.connect(self._update_pixels)
         self._update_pixels()
 
     @guarded
     def _update_pixels(self) -> None:
         """Use the pixels of a layer that has changed or has just been chosen."""
         before = self.fields.source
-        source = None if self._layer is None else Source.of(self._layer)
+        source = None if self._layer is None else layers.source_of(self._layer)
         self.preview.set_layer(self._layer)
         if source is not None and before is not None and source.has_axes_of(before):
             source = replace(source, roles=before.roles)
@@ -424,6 +376,7 @@ class SegmentForm(RunForm):
         self.fields.show_source(source)
         self._offer_labels()
         if source is not None:
+            self.fields.begin()
             self._prepare()
 
     @guarded
@@ -438,18 +391,62 @@ class SegmentForm(RunForm):
         self.preview.hide()
         super().hideEvent(event)
 
+    def cancel(self) -> None:
+        self._queue = []
+        super().cancel()
+
     def end(self) -> None:
         super().end()
         self.preview.cancel()
 
     @guarded
+    def _take_settings(self) -> None:
+        values = layers.made_by(self.results.layer).get("form")
+        if not values:
+            message = (
+                "labels under Results must be found by this form; got others. Choose them there."
+            )
+            raise ValueError(message)
+        self.fields.set_values(values)
+
+    @guarded
     def _run(self) -> None:
+        """Start a run on the image, or on all selected images if a person wants it."""
+        chosen = self._viewer.layers.selection
+        images = [each for each in layers.images(self._viewer) if each in chosen]
+        self._queue = []
+        if len(images) > 1 and self._layer in images:
+            one, every = f"Only {self._layer.name!r}", f"All {len(images)}"
+            text = f"{len(images)} image layers are selected."
+            more = "Objects can be found in one after the other, with these settings."
+            buttons = {one: "Accept", every: "Accept", "Cancel": "Reject"}
+            answer = ask(self, "Selected images", text, more, buttons)
+            if answer not in (one, every):
+                return
+            if answer == every:
+                self._queue = [each for each in images if each is not self._layer]
+        self._start()
+
+    @guarded
+    def _run_next(self) -> None:
+        """Start a run on the next of the selected images."""
+        while self._queue:
+            layer = self._queue.pop(0)
+            if layer in self._viewer.layers:
+                self.fields.image.value = layer
+                self._start()
+                return
+
+    @guarded
+    def _start(self) -> None:
         """Start a run, or say why it cannot start."""
-        source = self._take_source(self._explain_no_image(), self.fields.axes.roles)
+        source = self._take_source(NO_LAYER, self.fields.axes.roles)
+        source = replace(source, is_mask=layers.source_of(self._layer).is_mask)
         choices = self.choices()
-        if not self._may_replace(source.name):
+        if not self._may_replace(source.identity):
             return
-        self._pixels = source.data
+        self._pixels, self._values = source.data, self.fields.values()
+        remember(self._values)
         title = f"objects of {source.name!r}"
         if not (size := large.explain_size(source, choices)):
             self.begin(title, lambda report: segment_source(source, choices, report), STAGES)
@@ -461,21 +458,10 @@ class SegmentForm(RunForm):
             work = partial(large.segment_large, source, choices, place)
             self.begin(title, work, large.STAGES)
 
-    def _explain_no_image(self) -> str:
-        others = layers.labels(self._viewer)
-        if others:
-            return (
-                f"an image layer must be open; got {others[-1].name!r}, a labels layer. "
-                "Open the image, or measure the labels with 'Measure labels (equilabel)'."
-            )
-        return (
-            "an image layer must be open; got none. "
-            "Open an image, or a sample under File > Open Sample > equilabel."
-        )
-
-    def _may_replace(self, name: str) -> bool:
+    def _may_replace(self, identity: str) -> bool:
         """Ask what to do with labels that were changed by hand; return False to do nothing."""
-        earlier = None if self.fields.new_layer.value else layers.find_result(self._viewer, name)
+        new = self.fields.new_layer.value
+        earlier = None if new else layers.find_result(self._viewer, identity)
         self._replaced = None
         if earlier is None or not (changes := layers.describe_changes(earlier)):
             return True
@@ -510,18 +496,24 @@ class SegmentForm(RunForm):
     def _show_outcome(self) -> None:
         outcome: Outcome = self.result
         new = self.fields.new_layer.value
+        outcome.metadata["form"] = self._values
         layer = layers.show_labels(self._viewer, outcome, new_layer=new, replace=self._replaced)
+        layers.show_tracks(self._viewer, outcome, new_layer=new)
         self.fields.show_preview.value = False
         self.results.show_layer(layer)
+        if outcome.tracks is not None and not self.results.colors.range.chosen:
+            self.results.colors.column.value = "track"
         name = outcome.metadata["image"]
         text = f"{self.results.summary.text()} {outcome.stored}".strip()
         text = text if outcome.metadata["objects"] else outcome.note
-        chosen = self._layer is not None and self._layer.name == name
+        identity = outcome.metadata["layer"]
+        present = {str(each.unique_id) for each in self._viewer.layers}
+        chosen = self._layer is not None and str(self._layer.unique_id) == identity
         self.message.setText(text if chosen else f"{name}: {text}")
-        present = [each.name for each in layers.images(self._viewer)]
-        if self._layer not in self._viewer.layers and name not in present:
+        if identity not in present:
             inform(f"The image {name!r} was removed during the run; its labels are kept.")
         elif chosen and Source.of(self._layer).data is not self._pixels:
             inform(f"The pixels of {name!r} were replaced during the run: find its objects again.")
         if outcome.note:
             warn(outcome.note)
+        QTimer.singleShot(0, self._run_next)

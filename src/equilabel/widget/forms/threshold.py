@@ -237,17 +237,20 @@ class ThresholdField:
         self._say(remark if automatic else "")
         self._show_lines()
 
-    def set_level(self, value: float) -> None:
-        self._set_manual()
-        with signals_blocked(self.slider):
-            low, high = self.slider.minimum(), self.slider.maximum()
-            self.slider.setRange(min(value, low), max(value, high))
-            self.slider.setValue(value)
+    def set_level(self, level: float | tuple[float, float]) -> None:
+        """Set the level, or the low and the high one."""
+        several = isinstance(level, tuple)
+        slider = self.range if several else self.slider
+        self._set_manual(MANUAL[several])
+        with signals_blocked(slider):
+            ends = slider.minimum(), slider.maximum(), level
+            slider.setRange(np.hstack(ends).min(), np.hstack(ends).max())
+            slider.setValue(level)
         self._update()
 
-    def _set_manual(self) -> None:
+    def _set_manual(self, method: str = "number") -> None:
         with self.method.changed.blocked():
-            self.method.value = "number"
+            self.method.value = method
         self._show_fields()
 
     def _change_method(self, *_: object) -> None:

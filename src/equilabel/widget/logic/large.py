@@ -12,7 +12,6 @@ from time import perf_counter
 from typing import Any
 
 import equilabel
-from equilabel.colors import gray
 from equilabel.forecast import of_elements
 from equilabel.quantities import without_blur_warnings
 from equilabel.storage import memory
@@ -142,8 +141,7 @@ def _segment(
     from equilabel.chunked.viewing import OtherRunError, as_dask, blocks_within
 
     image = as_dask(source.data, ELEMENTS)
-    image = gray(image, choices.color) if source.rgb else image
-    image = source.arrange(image)
+    image = source.arrange(source.as_gray(image, choices.color))
     labels = image[..., 0] if "channel_axis" in arguments else image
     left = memory.free()
     base, each = of_elements(arguments, image.nbytes // max(1, labels.size))

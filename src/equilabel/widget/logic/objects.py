@@ -221,10 +221,18 @@ def unit_of(column: str, made: Mapping[str, Any]) -> str:
     return derived_unit(kind, len(spacing), unit, indices)
 
 
+OTHERS = {
+    "label_before": "Label of the object before others were dropped.",
+    "track": "Number of its track: the objects of other frames that are the same have it, too.",
+    "parent": "Track that split into this one, or object that this one lies in; 0 for none.",
+    "event": "Split: the last before its track split. Merge: several objects became this one.",
+}
+
+
 def _describe(column: str) -> str:
     """Return the description of a column; "" for columns that equilabel did not measure."""
-    if column == "label_before":
-        return "Label of the object before others were dropped."
+    if column in OTHERS:
+        return OTHERS[column]
     row = equilabel.PROPERTIES.get(column.split("-")[0].split(" ")[0])
     return "" if row is None else row.summary
 

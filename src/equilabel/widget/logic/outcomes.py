@@ -19,7 +19,7 @@ from equilabel.widget.napari_types import Table
 
 from .choices import Choices
 from .planes import Plane
-from .scripts import batch_command, python_line, why_no_command
+from .scripts import batch_command, python_line, show_line, why_no_command
 from .sources import Source, check_memory, labels_transform, name_axes
 
 # ---- Errors in words
@@ -124,6 +124,7 @@ class Outcome:
     levels: tuple[Any, ...] = ()
     stored: str = ""
     parents: Any = None  # an outcome for the labels that the objects lie in
+    tracks: Any = None  # what `trace_tracks` returns
 
 
 def segment_source(source: Source, choices: Choices, report: Callable[[str], None]) -> Outcome:
@@ -159,7 +160,29 @@ def segment_source(source: Source, choices: Choices, report: Callable[[str], Non
         stacked = bool(arguments.get("stacked"))
         note = describe_labels(found.labels, found.num, dark=choices.dark, stacked=stacked)
     labels = source.restore(found.labels)
-    return Outcome(labels, features, labels_transform(source), made, note)
+    tracks = trace_tracks(source, found) if "track" in arguments and found.num else None
+    return Outcome(labels, features, labels_transform(source), made, note, tracks=tracks)
+
+
+def trace_tracks(
+    source: Source, found: equilabel.Segmentation
+) -> tuple[HostArray, dict[int, list[int]]] | None:
+    """Return the track, and the place in the labels layer, of each object; and parents of tracks.
+
+    They are data and graph of a tracks layer: (N, 1 + axes), by track and frame. Returns None if
+    the first axis of the labels layer is not the only one of time: tracks layers need that.
+    """
+    roles = source.roles[source.drops_channel :]
+    if roles.count("time") != 1 or roles[0] != "time":
+        return None
+    what: Any = {"properties": ("frame", "centroid"), "stacked": True}
+    centers = iter(equilabel.regionprops_table(found.labels, **what).values())
+    number = found.table["track"].to_numpy()
+    places = [0 * number if role == "channel" else next(centers) for role in roles]
+    rows = np.column_stack([number, *places])
+    parents = found.table["parent"].to_numpy()
+    graph = {int(track): [int(parents[k])] for k, track in enumerate(number) if parents[k]}
+    return rows[np.lexsort((rows[:, 1], number))], graph
 
 
 def describe_segmentation(
@@ -172,10 +195,12 @@ def describe_segmentation(
         **made,
         "kind": "segment",
         "image": source.name,
+        "layer": source.identity,
         "path": source.path,
         "color": choices.color if source.rgb else "",
         **{name: getattr(found, name) for name in REPORTED},
         "python": python_line(source, choices, chunked=chunked),
+        "show": show_line(source),
         "batch": "" if problem else batch_command(source, choices, chunked=chunked),
         "no_batch": problem,
     }

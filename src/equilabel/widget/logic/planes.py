@@ -8,7 +8,6 @@ import numpy as np
 
 import equilabel
 from equilabel.array_types import HostArray
-from equilabel.colors import gray
 from equilabel.quantities import size_in_pixels
 
 from .choices import Choices
@@ -20,6 +19,7 @@ from .sources import Source
 BINS = 128
 SAMPLE = 2**21  # most pixels of a histogram
 EXACT = 2**24  # most pixels for a threshold
+READ = 2**24  # most bytes of an image on disk that are read for it, and kept
 SAMPLED = "The level was found in a sample of the image. A run uses all pixels."
 PLACES = 3  # blocks of a sample along each axis, if pixels need their neighbors
 
@@ -27,13 +27,24 @@ PLACES = 3  # blocks of a sample along each axis, if pixels need their neighbors
 class Histogram(NamedTuple):
     """Smallest and largest gray value, pixels per bin between them, and whether all are integers.
 
-    Without a finite pixel there are no bins.
+    Without a finite pixel there are no bins. `gaps` counts the other pixels.
     """
 
     low: float
     high: float
     counts: HostArray
     whole: bool
+    gaps: int = 0
+
+    def describe_gaps(self) -> str:
+        """Name the pixels that are not finite; "" if there are none."""
+        if not self.gaps:
+            return ""
+        share = 100 * self.gaps / (self.gaps + self.counts.sum())
+        return (
+            f"{share:.2g} % of the pixels are NaN or infinite: NaN is background, infinity is "
+            "brighter than any threshold."
+        )
 
     @property
     def flat(self) -> bool:
@@ -55,13 +66,14 @@ def compute_histogram(pixels: HostArray) -> Histogram:
     values = some.astype(np.float64).ravel()
     if not whole:
         values = values[np.isfinite(values)]
+    gaps = some.size - values.size
     if not values.size:
-        return Histogram(0.0, 0.0, np.zeros(0, np.int64), whole)
+        return Histogram(0.0, 0.0, np.zeros(0, np.int64), whole, gaps)
     low, high = float(values.min()), float(values.max())
     if not low < high:
-        return Histogram(low, high, np.array([values.size]), whole)
+        return Histogram(low, high, np.array([values.size]), whole, gaps)
     counts, _ = np.histogram(values, bins=BINS, range=(low, high))
-    return Histogram(low, high, counts.astype(np.int64), whole)
+    return Histogram(low, high, counts.astype(np.int64), whole, gaps)
 
 
 def sample(
@@ -87,11 +99,11 @@ def sample(
 def estimate_threshold(plane: "Plane") -> Estimate:
     """Compute the histogram of the layer of a plane, and its threshold.
 
-    If the layer is not in memory, only the plane is read.
+    If the layer is not in memory, it is read whole only if it is small, else the plane.
     """
     source, choices = plane.source, plane.choices
     filtered = bool(choices.sigma or choices.background)
-    if source.lazy:
+    if source.lazy and source.data.nbytes > READ:
         pixels, exact, axes, stride = plane.read(), False, plane.axes, plane.stride
     else:
         pixels, exact = _take(source, choices, filtered)
@@ -114,13 +126,13 @@ def estimate_threshold(plane: "Plane") -> Estimate:
 
 def _take(source: Source, choices: Choices, filtered: bool) -> tuple[HostArray, bool]:
     """Return the gray values for a threshold, and whether these are all pixels."""
-    pixels = source.data
+    pixels = source.pixels
     if source.channel is not None:
         before = (slice(None),) * source.channel
         pixels = pixels[(*before, slice(choices.channel, choices.channel + 1))]
     some = sample(pixels, EXACT, PLACES * filtered, len(source.shape))
     exact = some.size == pixels.size
-    return np.asarray(gray(some, choices.color)) if source.rgb else some, exact
+    return np.asarray(source.as_gray(some, choices.color)), exact
 
 
 # ---- The visible plane
@@ -180,8 +192,9 @@ class Plane(NamedTuple):
         return index
 
     def read(self) -> HostArray:
+        """Read the pixels of the plane, colors as gray values."""
         pixels = self.source.read_part(tuple(self._index()))
-        return gray(pixels, self.choices.color) if self.source.rgb else pixels
+        return np.asarray(self.source.as_gray(pixels, self.choices.color))
 
     def read_labels(self, labels: Source) -> HostArray:
         """Read the same plane of markers or a mask, which may lack the channels."""
@@ -246,6 +259,16 @@ class Plane(NamedTuple):
                     return np.zeros(pixels.shape, np.int32)
                 options[name] = found
         return equilabel.segment(pixels, properties=("label",), **options).labels
+
+    @property
+    def where(self) -> str:
+        """Where its objects are, after their number: "" if it is all of the image."""
+        hidden = {
+            role
+            for axis, role in enumerate(self.source.roles)
+            if axis not in self.displayed and self.source.shape[axis] > 1
+        }
+        return " in this plane" if "space" in hidden else " in this frame" * ("time" in hidden)
 
     def describe(self) -> str:
         """Say how its objects differ from those of a run; "" if they do not."""

@@ -2,15 +2,17 @@
 
 import math
 import shlex
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
+
+import numpy as np
 
 from equilabel.storage.images import SUFFIXES, read_header
 
 from .choices import Choices
 from .objects import Ranges
-from .sources import Source
+from .sources import Source, labels_transform
 
 WITHOUT_FILE = "image.tif"
 
@@ -20,7 +22,7 @@ def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> s
 
     It assigns an `equilabel.Segmentation` to ``found``.
     """
-    image = f"viewer.layers[{source.name!r}].data" + "[0]" * source.multiscale
+    image = f"{_opened(source.name)}.data" + "[0]" * source.multiscale
     function = "segment_chunked" if chunked else "segment"
     imports = f"from equilabel import {function}"
     if chunked:
@@ -29,6 +31,8 @@ def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> s
     if source.rgb:
         imports += "; from equilabel.colors import gray"
         image = f"gray({image}, {choices.color!r})"
+    if source.is_mask:
+        image = f"({image} != 0).astype('u1')"
     image += _arranged(source, source.order)
     words = "".join(
         f", {name}={_labels(source, value) if isinstance(value, Source) else repr(value)}"
@@ -54,6 +58,42 @@ def _labels(source: Source, labels: Source) -> str:
     if len(labels.shape) == len(source.shape) and source.channel is not None:
         text += f".take(0, {source.channel})"
     return text + _arranged(source, [*source.times, *source.space])
+
+
+def _opened(name: str) -> str:
+    return f"viewer.layers[{name!r}]"
+
+
+def show_line(source: Source) -> str:
+    """Return Python that shows ``found`` of `python_line` where the labels of the run lie."""
+    labels, shape = "found.labels", [source.shape[axis] for axis in (*source.times, *source.space)]
+    if len(source.times) > 1:
+        labels += f".reshape({', '.join(map(str, shape))})"
+    order = np.argsort([*source.times, *source.space]).tolist()
+    if order != sorted(order):
+        labels += f".transpose({', '.join(map(str, order))})"
+    if (axis := source.channel) is not None and not source.drops_channel:
+        labels += f"[{':, ' * axis}None].repeat({source.shape[axis]}, {axis})"
+    words = "".join(f", {name}={value!r}" for name, value in _differences(source).items())
+    name = f"{source.name} objects"
+    return f"; viewer.add_labels({labels}, name={name!r}, features=found.features{words})"
+
+
+def _differences(source: Source) -> dict[str, Any]:
+    """Return what differs in the transform of labels from that of a layer without one."""
+    found: dict[str, Any] = {}
+    for name, value in labels_transform(source).items():
+        many = len(value)
+        if name in ("units", "axis_labels"):
+            given: Any = [str(each) for each in value]
+            usual: Any = ["pixel"] * many if name == "units" else list(map(str, range(-many, 0)))
+        else:
+            given = np.asarray(value).tolist()
+            usual = [float(name == "scale")] * many
+            usual = np.eye(many).tolist() if np.ndim(value) == 2 else usual
+        if given != usual:
+            found[name] = given
+    return found
 
 
 def batch_command(source: Source, choices: Choices, *, chunked: bool = False) -> str:
@@ -88,6 +128,8 @@ def _is_image(path: str) -> bool:
 
 def why_no_command(source: Source) -> str:
     """Say why `equilabel batch` cannot repeat a run; "" if it can."""
+    if source.is_mask:
+        return "a labels layer as a mask, of which it would take the numbers for gray values"
     if source.rgb:
         return "a color image, of which it would measure each color"
     if "channel" in source.roles and _is_image(source.path):
@@ -112,11 +154,11 @@ def with_filters(line: str, filters: Sequence[Ranges | str]) -> str:
 
 
 def script_of(
-    name: str, made: Mapping[str, Any], language: str, layers: Container[str]
+    name: str, made: Mapping[str, Any], language: str, layers: Mapping[str, str]
 ) -> tuple[str, str]:
     """Return the script, "python" or "batch", of the run that made a labels layer, and a remark.
 
-    The script is "" if there is none; `layers` are the names of the open layers.
+    The script is "" if there is none; `layers` are the names of the open layers by identity.
     """
     if "python" not in made:
         return "", (
@@ -128,10 +170,12 @@ def script_of(
         return "", f"A command cannot repeat a run with {why}: use 'Copy as Python'."
     since = " What was painted since is not in it." if made.get("painted") else ""
     if language == "python":
-        closed = "" if made["image"] in layers else ", but no layer has that name now"
+        image = layers.get(made["layer"], made["image"])
+        closed = "" if made["layer"] in layers else ", which is not open now"
+        script = script.replace(_opened(made["image"]), _opened(image), 1) + made["show"]
         return script, (
-            f"Copied a line of Python for {made['image']!r}{closed}: paste it into the console of "
-            f"napari.{since}"
+            f"Copied a line of Python for {image!r}{closed}: paste it into the console of napari."
+            f"{since}"
         )
     file = (
         "" if _is_image(made["path"]) else f" for {WITHOUT_FILE!r}, the file of {made['image']!r}"

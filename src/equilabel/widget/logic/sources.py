@@ -2,14 +2,18 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from equilabel.array_types import Array, HostArray
 from equilabel.colors import gray
+from equilabel.devices import threads
 from equilabel.forecast import of_pixels
 from equilabel.storage import memory
 from equilabel.storage.memory import slabs
@@ -97,6 +101,8 @@ class Source:
     roles: tuple[Role, ...] = ()
     path: str = ""
     multiscale: bool = False
+    identity: str = ""  # of the layer, whose name and data may change
+    is_mask: bool = False  # whether pixels are labels, of which all but 0 are foreground
 
     @classmethod
     def of(cls, layer: Layer, roles: Sequence[Role] = ()) -> Self:
@@ -113,6 +119,7 @@ class Source:
             transform={**transform, "affine": layer.affine.affine_matrix.copy()},
             path=str(getattr(layer.source, "path", None) or ""),
             multiscale=bool(layer.multiscale),
+            identity=str(layer.unique_id),
         )
         return replace(source, roles=tuple(roles or guess_roles(source.shape, source._names)))
 
@@ -126,6 +133,11 @@ class Source:
     def lazy(self) -> bool:
         """Whether pixels are not in memory, and must be read or computed."""
         return not isinstance(self.data, np.ndarray) or isinstance(self.data, np.memmap)
+
+    @cached_property
+    def pixels(self) -> HostArray:
+        """All pixels; those of a lazy layer are read once, so it has to be small."""
+        return self.read_part((...,)) if self.lazy else self.data
 
     @property
     def problem(self) -> str:
@@ -255,16 +267,25 @@ class Source:
         pixels = self.data
         if self.lazy:
             pixels = np.empty(self.data.shape, self.data.dtype)
-            for part in slabs(pixels.shape, pixels.itemsize):
+            parts = list(slabs(pixels.shape, pixels.itemsize))
+            for number, part in enumerate(parts):
                 report("read")
-                pixels[part] = self.read_part(part)
-        return np.asarray(gray(pixels, color)) if self.rgb else pixels
+                with threads.portion(number / len(parts), (number + 1) / len(parts)):
+                    pixels[part] = self.read_part(part)
+        return np.asarray(self.as_gray(pixels, color))
+
+    def as_gray(self, pixels: Any, color: str) -> Any:
+        """Return gray values of pixels: of colors, or 0 and 1 of a mask."""
+        if self.is_mask:
+            return (pixels != 0).astype(np.uint8)
+        return gray(pixels, color) if self.rgb else pixels
 
     def read_part(self, index: tuple[Any, ...]) -> HostArray:
         """Read some of the pixels; raise OSError with a remedy for any error of their array."""
         try:
-            return np.asarray(self.data[index])
-        except MemoryError:
+            with _followed(self.data):
+                return np.asarray(self.data[index])
+        except (MemoryError, CancelledError):
             raise
         except Exception as error:  # of Dask, a file format or a network
             got = " ".join(str(error).split()) or type(error).__name__
@@ -273,6 +294,25 @@ class Source:
                 "Check that its file is there and whole, and open it again."
             )
             raise OSError(message) from error
+
+
+@contextmanager
+def _followed(data: Array) -> Iterator[None]:
+    """Report progress while parts of an array are computed, if it is a Dask array."""
+    if not hasattr(data, "dask"):
+        yield
+        return
+    from dask.callbacks import Callback
+
+    with Callback(posttask=_follow):
+        yield
+
+
+def _follow(_key: object, _result: object, _tasks: object, state: Any, _worker: object) -> None:
+    """Report how much of a Dask array is computed, after each of its tasks."""
+    threads.check()
+    left = sum(len(state[kind]) for kind in ("waiting", "ready", "running"))
+    threads.report(len(state["finished"]) / (len(state["finished"]) + left))
 
 
 def check_memory(

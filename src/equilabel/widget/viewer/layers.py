@@ -1,13 +1,16 @@
 """The canvas, and layers: those that can be chosen, and those that a run changes."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from napari.layers import Image, Labels, Shapes
+from napari.layers import Image, Labels, Shapes, Tracks
 from napari.utils.colormaps import (
     Colormap,
+    CyclicLabelColormap,
     DirectLabelColormap,
     ensure_colormap,
     label_colormap,
@@ -37,6 +40,14 @@ def position(viewer: Viewer, layer: Layer) -> tuple[tuple[int, ...], tuple[int, 
     world = np.asarray(viewer.dims.point)[offset:]
     point = tuple(int(at) for at in np.round(layer.world_to_data(world)))
     return point, tuple(axis - offset for axis in viewer.dims.displayed if axis >= offset)
+
+
+def move_to(viewer: Viewer, layer: Layer, axis: int, place: int) -> None:
+    """Move the slider of an axis of a layer to a pixel."""
+    point = list(position(viewer, layer)[0])
+    point[axis] = place
+    world = layer.data_to_world(point)
+    viewer.dims.set_point(axis + viewer.dims.ndim - layer.ndim, float(world[axis]))
 
 
 def go_to(viewer: Viewer, layer: Layer, low: Sequence[int], high: Sequence[int]) -> None:
@@ -90,6 +101,7 @@ class CurrentCanvas(QObject):
 COLORS = 254  # colors of a scale; with missing values and background they fit into 8 bits
 MISSING = (0.5, 0.5, 0.5, 0.35)
 CLEAR = (0.0, 0.0, 0.0, 0.0)
+NUMBERS = ("track", "parent")  # columns that name something, and get distinct colors
 
 
 def images(viewer: Viewer) -> list[Layer]:
@@ -108,16 +120,33 @@ def _all(viewer: Viewer) -> list[Layer]:
     return [getattr(layer, "__wrapped__", layer) for layer in viewer.layers]
 
 
+def source_of(layer: Layer) -> Source:
+    """Return a layer as the source of a segmentation: a labels layer is a mask."""
+    return replace(Source.of(layer), is_mask=isinstance(layer, Labels))
+
+
+def add_beside(viewer: Viewer, layer: Layer) -> None:
+    """Add a layer; the selection of layers does not change."""
+    before, active = set(viewer.layers.selection), viewer.layers.selection.active
+    viewer.add_layer(layer)
+    with suppress(TypeError):  # raised by napari in 3D before the mouse has moved
+        viewer.layers.selection = before
+        viewer.layers.selection.active = active
+
+
 def made_by(layer: Layer) -> dict[str, Any]:
     """Return our metadata of a layer, which say how it was made; empty for others and None."""
     return {} if layer is None else dict(layer.metadata.get(KEY, {}))
 
 
-def find_result(viewer: Viewer, name: str) -> Layer:
-    """Return the labels layer that an earlier run made from an image, or None."""
+def find_result(viewer: Viewer, identity: str) -> Layer:
+    """Return the labels layer that an earlier run made from a layer, or None.
+
+    Layers are known by their identity, because others may get their names.
+    """
     for layer in reversed(labels(viewer)):
         made = made_by(layer)
-        if made.get("kind") == "segment" and made.get("image") == name:
+        if made.get("kind") == "segment" and made.get("layer") == identity:
             return layer
     return None
 
@@ -129,7 +158,7 @@ def show_labels(
 
     A layer that was changed by hand is kept, unless it is the one to `replace`.
     """
-    layer: Layer = None if new_layer else find_result(viewer, outcome.metadata["image"])
+    layer: Layer = None if new_layer else find_result(viewer, outcome.metadata["layer"])
     if layer is not None and layer is not replace and describe_changes(layer):
         layer = None
     in_memory = layer is not None and isinstance(layer.data, np.ndarray) and not outcome.levels
@@ -147,6 +176,25 @@ def show_labels(
         layer.mode = mode
     watch_painting(layer, found=True)
     return layer
+
+
+def show_tracks(viewer: Viewer, outcome: Outcome, *, new_layer: bool = False) -> None:
+    """Show the tracks of a run in a layer, in place of those of an earlier run on the image."""
+    made = {"kind": "tracks", "layer": outcome.metadata["layer"]}
+    for layer in [] if new_layer else _all(viewer):
+        if made_by(layer) == made:
+            viewer.layers.remove(layer)
+    if outcome.tracks is not None:
+        data, graph = outcome.tracks
+        layer = Tracks(
+            data,
+            graph=graph,
+            name=f"{outcome.metadata['image']} tracks",
+            colormaps_dict={"track_id": distinct_colors()},
+            metadata={KEY: made},
+            **outcome.transform,
+        )
+        add_beside(viewer, layer)
 
 
 def describe_changes(layer: Layer) -> str:
@@ -247,6 +295,14 @@ def show_measurements(layer: Layer, outcome: Outcome) -> None:
     watch_painting(layer)
 
 
+def distinct_colors() -> CyclicLabelColormap:
+    """Make napari's default colors of labels, which begin again with the 50th.
+
+    Each layer has its own, because napari shuffles colors in place.
+    """
+    return label_colormap(49, background_value=0)
+
+
 def make_scale(name: str) -> Colormap:
     """Make a scale of few colors from a colormap of napari; missing values are gray."""
     colors = ensure_colormap(name).map(np.linspace(0, 1, COLORS))
@@ -254,17 +310,25 @@ def make_scale(name: str) -> Colormap:
 
 
 def color_labels(
-    labels: HostArray, values: HostArray, ends: tuple[float, float], scale: Colormap, dtype: Any
+    labels: HostArray,
+    values: HostArray,
+    ends: tuple[float, float],
+    scale: Colormap | None,
+    dtype: Any,
 ) -> DirectLabelColormap:
     """Give each label the color of its value on a scale, and prepare the colormap for labels.
 
+    Without a scale, values are numbers of something, each of which has a color of its own.
     Background is transparent; labels without a value or a row are gray. When a colormap is first
     used, napari prepares it, which takes a second for 100,000 labels; here it can be done in a
     thread.
     """
     low, high = ends
-    share = np.clip((values - low) / ((high - low) or 1.0), 0, 1)
-    colors = dict(zip(labels.tolist(), scale.map(share), strict=True))
+    if scale is None:
+        found = distinct_colors().map(np.nan_to_num(values).astype(np.int64))
+    else:
+        found = scale.map(np.clip((values - low) / ((high - low) or 1.0), 0, 1))
+    colors = dict(zip(labels.tolist(), found, strict=True))
     colormap = DirectLabelColormap(color_dict={0: CLEAR, None: MISSING})
     colormap.color_dict.update({**colors, 0: np.array(CLEAR)})  # faster than as an argument
     colormap.map(np.arange(2, dtype=dtype))
@@ -279,7 +343,7 @@ def is_colored(layer: Layer) -> bool:
 def reset_colors(layer: Layer) -> None:
     """Set the colors of a labels layer to napari's default."""
     if is_colored(layer):
-        layer.colormap = label_colormap(49, background_value=0)
+        layer.colormap = distinct_colors()
 
 
 MOST_SHAPES = 5000  # napari takes a millisecond for each

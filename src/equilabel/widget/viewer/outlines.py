@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,9 @@ from equilabel.widget.logic.planes import Plane
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Layer, Viewer
 
-from .layers import set_transform
+from .layers import add_beside, labels, set_transform
 
+DIM = 0.2  # opacity of labels while outlines are drawn over them
 WIDEST = 3  # width of the outline of the preview in pixels
 
 
@@ -50,13 +50,8 @@ class Overlay:
         layer = self.layer
         if layer is None or layer.ndim != data.ndim:
             self.remove()
-            selection = self._viewer.layers.selection
-            before, active = set(selection), selection.active
             self._layer = Image(data, **self._options, **transform)
-            self._viewer.add_layer(self._layer)
-            with suppress(TypeError):  # raised by napari in 3D before the mouse has moved
-                self._viewer.layers.selection = before
-                self._viewer.layers.selection.active = active
+            add_beside(self._viewer, self._layer)
             return
         set_transform(layer, transform)
         if isinstance(layer.data, np.ndarray) and layer.data.shape == data.shape:
@@ -105,6 +100,8 @@ class Preview(Overlay):
         colors = [(0, 0, 0, 0), (1, 0.85, 0.1, 0.16), (1, 0.85, 0.1, 1)]
         super().__init__(viewer, "objects (preview)", colors, "translucent")
         self._prepared: dict[tuple[object, ...], HostArray] = {}  # of the last plane
+        self._dimmed: list[tuple[Layer, float]] = []  # labels below it, and their opacity
+        viewer.layers.events.removed.connect(self._brighten)
 
     def plan(
         self, layer: Layer, plane: Plane, threshold: float | tuple[float, float] | None
@@ -142,3 +139,15 @@ class Preview(Overlay):
         linear = Affine(scale=layer.scale, rotate=layer.rotate, shear=layer.shear).linear_matrix
         transform["translate"] = np.asarray(layer.translate) + linear @ offset
         self.put(code.reshape(shape), transform)
+        if not self._dimmed:
+            below = [each for each in labels(self._viewer) if each.opacity > DIM]
+            self._dimmed = [(each, each.opacity) for each in below if each is not layer]
+            for each, _ in self._dimmed:
+                each.opacity = DIM
+
+    def _brighten(self, _: object = None) -> None:
+        """Give labels their opacity back when the preview is removed, unless it was changed."""
+        if self.layer is None:
+            for each, opacity in self._dimmed:
+                each.opacity = opacity if each.opacity == DIM else each.opacity
+            self._dimmed = []

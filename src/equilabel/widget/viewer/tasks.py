@@ -14,7 +14,7 @@ from qtpy.QtWidgets import QApplication, QDialog, QMessageBox, QWidget
 
 from equilabel.descriptions import STAGES
 from equilabel.devices import compiling
-from equilabel.devices.threads import interruptible
+from equilabel.devices.threads import interruptible, reporting
 from equilabel.widget.logic.outcomes import explain
 
 # ---- Notifications
@@ -95,6 +95,9 @@ def guarded(slot: Callable[..., Any]) -> Callable[..., None]:
 # ---- Tasks
 
 
+LEAST = 0.01  # of a stage, by which its bar moves
+
+
 class _Worker(FunctionWorker):
     """A worker of napari that does not change the filters of warnings.
 
@@ -116,6 +119,7 @@ class _Reporter(QObject):
     """Emits the progress of a task from its thread, as long as the thread runs."""
 
     begun = Signal(str, int, int)
+    moved = Signal(str, float)  # the stage, and the share of it that is done
     compiling = Signal(str)
 
 
@@ -135,6 +139,7 @@ class Task(QObject):
     def __init__(self, title: str, work: Callable[..., Any], stages: Sequence[str] = ()) -> None:
         super().__init__()
         self.running = False
+        self._words, self._count = "", 0.0  # of what was reported last
         self._stages, self._stop = list(stages), Event()
         self._worker = self._make_worker(title, work)
         self._worker.returned.connect(self._end)
@@ -145,7 +150,9 @@ class Task(QObject):
         When the task is cancelled, `report` and the kernels raise CancelledError.
         """
         stop, reporter = self._stop, _Reporter()
+        told: dict[str, Any] = {"stage": "", "share": 0.0}
         reporter.begun.connect(self._advance)
+        reporter.moved.connect(self._move)
         reporter.compiling.connect(self.compiling)
 
         def check() -> None:
@@ -154,14 +161,21 @@ class Task(QObject):
 
         def report(stage: str, done: int = 0, total: int = 0) -> None:
             check()
+            told["stage"] = "" if total else stage  # blocks are counted in place of shares
             reporter.begun.emit(stage, done, total)
+
+        def follow(share: float) -> None:
+            # There may be a million pieces of work.
+            if told["stage"] and abs(share - told["share"]) > LEAST:
+                told["share"] = share
+                reporter.moved.emit(told["stage"], share)
 
         def tell(number: int, busy: bool) -> None:
             reporter.compiling.emit(compiling.describe(number) if busy else "")
 
         def attempt() -> tuple[str, Any]:
             try:
-                with interruptible(check), compiling.listening(tell):
+                with interruptible(check), reporting(follow), compiling.listening(tell):
                     return "done", work(report)
             except CancelledError:
                 return "cancelled", None
@@ -187,12 +201,18 @@ class Task(QObject):
     def _advance(self, stage: str, done: int, total: int) -> None:
         if not self.running:
             return
-        count: float = self._stages.index(stage) if stage in self._stages else 0
-        words = STAGES.get(stage, stage)
+        self._count = float(self._stages.index(stage)) if stage in self._stages else 0.0
+        self._words = STAGES.get(stage, stage)
         if total:
-            count += done / total
-            words += f", {done} of {total}"
-        self.advanced.emit(words, count)
+            self._count += done / total
+            self._words += f", {done} of {total}"
+        self.advanced.emit(self._words, self._count)
+
+    def _move(self, stage: str, share: float) -> None:
+        """Move the bar ahead in a stage; it does not go back for another piece of work."""
+        if self.running and stage in self._stages:
+            self._count = max(self._count, self._stages.index(stage) + share)
+            self.advanced.emit(self._words, self._count)
 
     def _end(self, answer: tuple[str, Any]) -> None:
         if not self.running:
