@@ -204,6 +204,8 @@ class SharedViewer:
             from napari.settings import get_settings
             from qtpy.QtTest import QTest
 
+            from gui import make_current
+
             set_ = self._patch.setattr
             set_("napari._qt.qt_main_window.SHOW_QT_WARNING", False)
             set_("napari._qt.threads.status_checker.StatusChecker.start", lambda _: None)
@@ -212,6 +214,7 @@ class SharedViewer:
             get_settings().reset()
             self.viewer = viewer = Viewer(show=True, show_welcome_screen=False)
             set_(viewer.window._qt_window, "_save_current_window_settings", lambda: None)
+            viewer.layers.events.removing.connect(lambda: make_current(viewer))
             viewer.window.resize(900, 600)  # what is drawn in software takes long
             assert QTest.qWaitForWindowExposed(viewer.window._qt_window, 10_000)
         return self.viewer

@@ -7,6 +7,7 @@ import numpy as np
 from napari.qt.threading import WorkerBase
 from qtpy.compat import isalive
 from qtpy.QtCore import QCoreApplication, QEvent, Qt, QTimer
+from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QMenu, QMessageBox
 
@@ -141,13 +142,19 @@ def menu(viewer, *path):
     return {action.text().replace("&", ""): action for action in actions}
 
 
+def make_current(viewer):
+    """Make the OpenGL context of the canvas current: `CurrentCanvas` does while a form is open."""
+    for each in viewer.window._qt_window.findChildren(QOpenGLWidget):
+        each.makeCurrent()
+
+
 def empty(viewer):
     """Take all forms and layers off a viewer, and wait until nothing of theirs is under way."""
     for window in QApplication.topLevelWidgets():
         if window.inherits("QMenu"):
             window.hide()
     viewer.dims.ndisplay = 2
-    viewer.layers.clear()  # while the forms are there: see `CurrentCanvas`
+    viewer.layers.clear()
     viewer.dims.order = range(viewer.dims.ndim)
     viewer.theme = "dark"
     for dock in list(viewer.window._wrapped_dock_widgets.values()):
