@@ -232,9 +232,7 @@ def segment(
             **scale,
         )
         report("label")
-        problem = problem_of(
-            *foreground, connectivity, stacked=stacked, method=method, device=where
-        )
+        problem = problem_of(*foreground, connectivity, stacked, method, where)
         wanted = counted_for(names, exclude_border=exclude_border)
         request = make_request(wanted, channels, problem.image.shape, spacing, stacked=stacked)
         request = request if keep else with_columns(request, problem.image.shape, where)
