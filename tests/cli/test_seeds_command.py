@@ -95,6 +95,7 @@ def test_markers_may_lie_beside_their_images(files):
         (["--markers", "outside.tif"], 1, "--markers must lie in objects; got none that does"),
         (["--markers", "gray.tif"], 1, "--markers must be whole numbers; got 0.5"),
         (["--markers", "colors.tif"], 1, "--markers must have one number for each pixel"),
+        (["--mask", "words.csv"], 1, "--mask must be an image; got 'words.csv': image file must"),
         (["--markers", "in"], 2, "--markers must be a file, or a pattern with {name}"),
         (["--grow", "2um"], 1, "--grow"),
         (["--grow", "2um2"], 2, "--grow must be a length"),
@@ -106,6 +107,7 @@ def test_markers_may_lie_beside_their_images(files):
 def test_refusals(files, capsys, words, code, text):
     tiff("small.tif", POINTS[1:])
     tiff("none.tif", POINTS * 0)
+    Path("words.csv").write_text("label,area")
     tiff("outside.tif", np.where(TWO, 0, 1).astype(np.uint8) * (X < 2))
     tiff("gray.tif", POINTS.astype(np.float32) + 0.5)
     tiff("colors.tif", np.stack([POINTS, POINTS, POINTS // 2], -1), photometric="rgb")

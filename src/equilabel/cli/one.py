@@ -195,19 +195,25 @@ def _read(files: Mapping[str, Path], options: Options) -> tuple[TiffImage, dict[
 
     whole = is_tiff(files[""])  # its header is read with its pixels
     series = {name: options.series if name in ("", "image") else 0 for name in files}
+    found = {}
     for name, path in files.items():
-        if name or not whole:
-            refuse_too_large(path, read_header(path, series=series[name]), options)
-    found = {
-        name: read_image(
-            path,
-            series=series[name],
-            memory_limit=options.memory_limit,
-            indices=name in ("markers", "mask") or (options.command == "measure" and not name),
-            accept=None if name or not whole else partial(refuse_too_large, path, options=options),
-        )
-        for name, path in files.items()
-    }
+        try:
+            if name or not whole:
+                refuse_too_large(path, read_header(path, series=series[name]), options)
+            found[name] = read_image(
+                path,
+                series=series[name],
+                memory_limit=options.memory_limit,
+                indices=name in ("markers", "mask") or (options.command == "measure" and not name),
+                accept=None
+                if name or not whole
+                else partial(refuse_too_large, path, options=options),
+            )
+        except ValueError as error:
+            if not name:
+                raise
+            message = f"--{name} must be an image; got {quoted(path)}: {error}"
+            raise ValueError(message) from error
     return found.pop(""), found
 
 
