@@ -479,3 +479,19 @@ def test_an_image_that_does_not_fit_is_refused_before_it_starts(cupy):
     with pytest.raises(DeviceMemoryError, match=r"must have 8[0-9],[0-9,]+ MiB of memory"):
         label(huge)
     assert cupy.get_default_memory_pool().used_bytes() == free
+
+
+@pytest.mark.parametrize("connectivity", [1, 2])
+def test_stacks_of_small_images_have_more_objects_than_half_of_their_pixels(cupy, connectivity):
+    mask = np.indices((3, 3)).sum(axis=0) % 2 == 0  # five of nine
+    stack = np.repeat(mask[None], 5000, axis=0)
+    names = ["label", "area", "bbox", "frame"]
+    how = {"stacked": True, "connectivity": connectivity, "properties": names}
+    expected, there = label(stack, **how)[1], label(cupy.asarray(stack), **how)[1]
+    assert len(expected["label"]) == (25_000 if connectivity == 1 else 5000)
+    for name, column in expected.items():
+        np.testing.assert_array_equal(there[name].get(), column, name)
+    image = np.where(stack, 0, 9).astype(np.uint8)  # holes in the middle
+    how = {"stacked": True, "fill_holes": True, "connectivity": connectivity}
+    expected, found = (segment(each, 5, **how) for each in (image, cupy.asarray(image)))
+    np.testing.assert_array_equal(found.labels.get(), expected.labels)

@@ -298,4 +298,5 @@ def drop_short_axes(image: Array, stacked: bool) -> Array:
 def most_labels(problem: Problem) -> int:
     """Return an upper limit of the number of labels of an image."""
     size = prod(map(int, problem.image.shape))
-    return size if problem.foreground.values else (size + 1) // 2
+    images = problem.image.shape[0] if problem.stacked else 1  # each may have half, rounded up
+    return size if problem.foreground.values else (size + images) // 2

@@ -302,7 +302,8 @@ def table_of_runs(
     values = request.values if share.counted.needs_pixels else None
     if not source.suffices(share.counted.layout, values, moments=False):
         return None
-    room = prod(shape) if table.many else (prod(shape) + 1) // 2
+    images = shape[0] if request.plan.layout.stacked else 1  # each may have half, rounded up
+    room = prod(shape) if table.many else (prod(shape) + images) // 2
     lasts = lasts and not request.plan.needs_labels
     return _start(request, share, source, (shape, "runs", full, device), room, device, lasts=lasts)
 

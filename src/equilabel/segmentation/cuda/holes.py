@@ -19,7 +19,9 @@ def find_outside(gaps: Grid) -> Array:
     table = passes.pack(gaps, outside)
     passes.unite(table)
     passes.number(table)
-    marks = cupy.zeros(outside.size // 2 + 2, cupy.uint8)  # as many labels as there may be
+    images = gaps.shape[0] if gaps.stacked else 1
+    most = (outside.size + images) // 2  # of labels: at most half of the pixels of each, rounded up
+    marks = cupy.zeros(most + 1, cupy.uint8)
     function = kernel("segmentation/cuda/holes", f"mark_border<{table.node}, {table.tile}>")
     first = AXES + 1 - gaps.rank
     start(function, -(-table.tiling.segments // THREADS), THREADS, table.job, first, marks)
