@@ -119,7 +119,28 @@ def draw_relations() -> None:
     figure.savefig(HERE / "relations.png", dpi=100)
 
 
+def draw_seeds() -> None:
+    """Draw components with markers in some, objects split at these, and cells grown from them."""
+    nuclei = tifffile.imread(ROOT / "sample_data" / "nuclei_2d.tif")[:SIDE, 60 : 60 + SIDE]
+    whole: Any = {**RECIPE, "split": False}
+    points = [(45, 169), (34, 193), (63, 195), (53, 50), (79, 42), (101, 51), (127, 92), (146, 68)]
+    markers = np.zeros(nuclei.shape, np.uint8)
+    markers[tuple(np.transpose(points))] = 1
+    figure, axes = plt.subplots(1, 3, figsize=(11, 4), layout="constrained")
+    steps: Any = ({}, {"markers": markers}, {"markers": markers, "grow": 6})
+    words = ("components, and markers", "markers=markers", "markers=markers, grow=6")
+    for panel, step, word in zip(axes, steps, words, strict=True):
+        found = segment(nuclei, "per_object", **whole, **step)
+        show(panel, outlined(bright(nuclei), found.labels))
+        panel.set_title(f"{word}: {found.num} objects", fontsize=10)
+        rows, columns = np.transpose(points) * ENLARGED + 1
+        if "grow" not in step:
+            panel.plot(columns, rows, "c+", markersize=7)
+    figure.savefig(HERE / "seeds.png", dpi=100)
+
+
 if __name__ == "__main__":
     draw_splitting()
     draw_per_object()
     draw_relations()
+    draw_seeds()
