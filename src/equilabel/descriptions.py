@@ -23,6 +23,8 @@ STAGES = {
     "threshold": "finding the threshold",
     "noise": "measuring the noise",
     "overlap": "comparing dim and bright objects",
+    "bright": "bright objects",
+    "dim": "dim objects",
     "choose": "finding objects that touch",
     "merge": "joining objects of neighboring blocks",
     "write": "writing labels",
@@ -32,6 +34,15 @@ STAGES = {
     "store": "computing the image",
 }
 """Names of the stages that `segment`, `label_chunked` and `segment_chunked` report, as text."""
+
+
+def describe_stage(name: str) -> str:
+    """Return a stage in words; one that serves another has a name in parts.
+
+    >>> describe_stage("dim: components: label")
+    'dim objects: components: labeling'
+    """
+    return ": ".join(STAGES.get(part, part) for part in name.split(": "))
 
 
 def describe_values(pixels: HostArray) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from typer import style
 
 import equilabel
-from equilabel.descriptions import STAGES
+from equilabel.descriptions import describe_stage
 
 from .inputs import printable
 from .records import REPORT, RUN, SUMMARY
@@ -265,7 +265,7 @@ class BlockProgress:
         self.stage, self.done, self.total = stage, done, total
         if new:
             self._begun, self._first = now, done
-        words = STAGES.get(stage, stage)
+        words = describe_stage(stage)
         bar = sys.stdout.isatty() and can_fleet()
         if bar and done < total:
             each = (now - self._begun) / max(1, done - self._first)
@@ -277,4 +277,4 @@ class BlockProgress:
 
     def __str__(self) -> str:
         """Describe the current stage."""
-        return f"stage '{STAGES.get(self.stage, self.stage)}', {self.done} of {self.total}"
+        return f"stage '{describe_stage(self.stage)}', {self.done} of {self.total}"

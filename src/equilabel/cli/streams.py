@@ -16,7 +16,7 @@ from threading import Event, Thread, current_thread, main_thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from equilabel.descriptions import STAGES
+from equilabel.descriptions import describe_stage
 from equilabel.devices.compiling import describe
 from equilabel.storage.errors import FULL, causes, is_shortage
 
@@ -178,7 +178,7 @@ class Waiting:
 
     def __call__(self, stage: str) -> None:
         """Show the stage that begins."""
-        self.stage = STAGES.get(stage, stage)
+        self.stage = describe_stage(stage)
         fleeting(self.news or self.stage)
 
     def compiling(self, number: int, busy: bool) -> None:

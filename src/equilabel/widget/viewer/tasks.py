@@ -12,7 +12,7 @@ from qtpy.compat import isalive
 from qtpy.QtCore import QObject, QTimer, Signal
 from qtpy.QtWidgets import QApplication, QDialog, QMessageBox, QWidget
 
-from equilabel.descriptions import STAGES
+from equilabel.descriptions import describe_stage
 from equilabel.devices import compiling
 from equilabel.devices.threads import interruptible, reporting
 from equilabel.widget.logic.outcomes import explain
@@ -202,7 +202,7 @@ class Task(QObject):
         if not self.running:
             return
         self._count = float(self._stages.index(stage)) if stage in self._stages else 0.0
-        self._words = STAGES.get(stage, stage)
+        self._words = describe_stage(stage)
         if total:
             self._count += done / total
             self._words += f", {done} of {total}"
