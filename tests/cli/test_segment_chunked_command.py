@@ -70,7 +70,7 @@ def test_stages_to_the_foreground_are_those_of_the_whole_image(here, capsys):
     words = ["segment", "scan.ome.zarr", "--channel", "GFP", "--sigma", "1", "--chunks", "12,32,32"]
     stages = ["--background", "9px", "--threshold", "103,115", "--opening", "1px", "--fill-holes"]
     assert main([*words, *stages, "--out", "labels.zarr"]) == 0
-    assert "  hysteresis: label: 0 of 4" in capsys.readouterr().out
+    assert "  hysteresis: labeling: 0 of 4" in capsys.readouterr().out
     expected = segment(
         IMAGE[1], sigma=1, spacing=(1.0, 0.5, 0.5), unit="µm", background="9px",
         threshold=(103, 115), opening="1px", fill_holes=True,
