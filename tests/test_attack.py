@@ -175,7 +175,7 @@ def test_hostile_arguments_are_answered_or_refused_in_words(tmp_path, monkeypatc
             lambda: equilabel.measure_components(np.eye(3, dtype=int), separator=0),
             "separator must be text",
         ),
-        (lambda: equilabel.filter_objects("cells", {}), "found must be a Segmentation"),
+        (lambda: equilabel.filter_objects("cells", {}), "found must be an array, not a path"),
         (lambda: equilabel.swendsen_wang(4, beta=np.ones(2)), "beta must be a number"),
         (lambda: equilabel.label_chunked("x" * 5000), "label_image must be a path that a file"),
         (lambda: equilabel.smooth(np.eye(3), 10**5000), "sigma must be 0 or more, and finite"),

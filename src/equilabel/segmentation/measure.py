@@ -207,15 +207,15 @@ def filter_objects(
         kept = meets(measured, wanted)
         num = drop_components(labels, kept)
         return replace(found, labels=labels, table=_renumbered(measured, kept), num=num)
-    (stacked,) = check_flags(stacked=stacked)
+    (stacked,), source = check_flags(stacked=stacked), take(found, "found")
     if table is None:
         ranged = not isinstance(wanted, str)
         columns = check_mapping("ranges", wanted) if ranged else columns_in("condition", wanted)
         names = list(dict.fromkeys(["label", *(str(each).split("-")[0] for each in columns)]))
         refuse_columns("condition", names, list(PROPERTIES))
-        table = measure(found, image, names, spacing=spacing, stacked=stacked)
+        table = measure(source, image, names, spacing=spacing, stacked=stacked)
     table = check_table(table, columns=("label",), remedy=" Pass measure(labels).")
-    labels, kept = _integers(take(found, "labels")), meets(table, wanted)
+    labels, kept = _integers(source), meets(table, wanted)
     images = labels if stacked else labels[np.newaxis]
     here = [fetch(library(one).unique(one)) for one in images]
     expected = np.concatenate([np.empty(0, np.int64), *(each[each != 0] for each in here)])
