@@ -58,7 +58,7 @@ def relate(
         centroid) and "border_distance" (from the pixel at the centroid of the child to the nearest
         pixel outside of its parent; NaN if that pixel is not in the parent). ``parents`` has a row
         for each parent: "label", "children" (how many), "overlap" (pixels that they share with it),
-        and "mean_..." for the columns of numbers of `table`.
+        and ``"mean_..."`` for the columns of numbers of `table`.
 
     Raises
     ------
