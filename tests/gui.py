@@ -14,7 +14,7 @@ from qtpy.QtWidgets import QApplication, QMenu, QMessageBox
 from equilabel.widget.forms import segment as segment_form
 
 SEGMENT, MEASURE = "Label components", "Measure labels"
-LONG = 60_000  # milliseconds, for machines that have other work
+LONG = 300_000  # milliseconds: the first run of a fresh machine compiles, beside other work
 
 
 def open_form(viewer, qtbot, name=SEGMENT, *, recipe=False):
