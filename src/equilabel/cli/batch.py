@@ -50,7 +50,7 @@ from .records import (
 from .report import compare, page, read_groups, read_thumbnails
 from .results import lengths, write_summary
 from .streams import collecting, complain, explain, say
-from .trial import check, check_formats, forecast, is_in_blocks
+from .trial import check, check_formats, forecast, why_in_blocks
 from .workers import check_scheduler, label_all, label_on_cluster, settling
 
 if TYPE_CHECKING:
@@ -403,10 +403,10 @@ def _describe(item: Input, out: Path, options: Options) -> tuple[int, int, str]:
     """Return bytes of pixels, bytes of memory, and a description; raise the errors of reading."""
     if item.complaint:
         raise ValueError(item.complaint)
-    if is_in_blocks(item.path, options):
+    if why := why_in_blocks(item.path, options):
         from .chunked import describe_blocks
 
-        return describe_blocks(item.path, out, options)
+        return describe_blocks(item.path, out, options, why)
     headers = examine(item.files, options)
     need = max(forecast(header, options) for header in headers)
     size = sum(header.nbytes for header in headers)

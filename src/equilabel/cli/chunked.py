@@ -41,12 +41,10 @@ from .trial import (
     channels_and_pixels,
     drawing,
     find_axes,
-    forecast,
     in_blocks,
     is_among_labels,
     is_zarr_of_labels,
     needs_whole,
-    too_large,
     try_axes,
 )
 
@@ -90,17 +88,7 @@ def refuse_whole(options: Options, why: str, typed: Collection[str] = ()) -> Non
 TYPES = (np.uint8, np.uint16, np.uint32)  # possible types of labels in a TIFF
 
 
-def check_blocks(path: Path, options: Options) -> tuple[Header, str]:
-    """Return the header of an image, and the reason for labeling it block by block."""
-    header = read_header(path, series=options.series)
-    why = "a Zarr" if is_zarr(path) else too_large(forecast(header, options), options)
-    refuse_whole(options, why)
-    return header, why
-
-
-def label_in_blocks(
-    path: Path, own: Path, options: Options, record: Record, *, header: Header, why: str
-) -> Record:
+def label_in_blocks(path: Path, own: Path, options: Options, record: Record, why: str) -> Record:
     """Segment an image block by block, and write the same results as for an image in memory.
 
     Labels are first stored as a Zarr. If they are to be written as a TIFF, they are copied to a
@@ -109,6 +97,9 @@ def label_in_blocks(
     from equilabel import segment_chunked
     from equilabel.chunked.viewing import open_labels
 
+    refuse_whole(options, why)
+    header = read_header(path, series=options.series)
+    record = replace(record, shape=header.shape, axes=header.axes)
     axes = find_axes(path, options)
     image = _open(path, axes)
     sides, workers, _ = choose_blocks(image, header, options)
@@ -141,9 +132,10 @@ def label_in_blocks(
     return record
 
 
-def describe_blocks(path: Path, out: Path, options: Options) -> tuple[int, int, str]:
+def describe_blocks(path: Path, out: Path, options: Options, why: str) -> tuple[int, int, str]:
     """Return bytes of pixels, bytes of memory and a description; raise the errors of labeling."""
-    header, _ = check_blocks(path, options)
+    refuse_whole(options, why)
+    header = read_header(path, series=options.series)
     axes = find_axes(path, options)
     given = {name: axes.arguments[name] for name in ("stacked", "spacing", "unit")}
     try_axes(options, axes.names.replace("C", ""), given)

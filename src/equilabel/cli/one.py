@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -58,7 +59,7 @@ from .trial import (
     KnownAxes,
     check,
     check_formats,
-    is_in_blocks,
+    is_zarr_of_labels,
     known_axes,
     measure_labels,
     notes_of_file,
@@ -66,7 +67,7 @@ from .trial import (
     refuse_own,
     refuse_too_large,
     try_axes,
-    why_chunked,
+    why_in_blocks,
 )
 
 if TYPE_CHECKING:
@@ -128,12 +129,10 @@ def label_one(
             files = list(job.files.values())
             before = [path.stat() for path in parts_of(files)]
             record = replace(record, sha256=checksum_of_image(files, options))
-            if is_in_blocks(job.path, options):
-                from .chunked import check_blocks, label_in_blocks
+            if why := why_in_blocks(job.path, options):
+                from .chunked import label_in_blocks
 
-                header, why = check_blocks(job.path, options)
-                record = replace(record, shape=header.shape, axes=header.axes)
-                record = label_in_blocks(job.path, job.own, options, record, header=header, why=why)
+                record = label_in_blocks(job.path, job.own, options, record, why)
                 _same(before, files)
             else:
                 image, others = _read(job.files, options)
@@ -377,12 +376,13 @@ def run(
     for note in notes:
         complain(note)
     path = expanded(word, "IMAGE")
-    why = why_chunked(path, out, options, chunked=how["chunked"]) if word.strip() else ""
-    if why:
+    whole = options.series or find_spec("zarr") is None
+    given = replace(options, too_large="refuse" if whole else "chunked")
+    chunked = how["chunked"] or (is_zarr(path) and is_zarr_of_labels(out))
+    if word.strip() and (why := why_in_blocks(path, given, chunked=chunked)):
         from .chunked import run_in_chunks
 
-        given: dict[str, Any] = {"why": why, "typed": typed, "overwrite": overwrite}
-        return run_in_chunks(path, out, options, how, **given)
+        return run_in_chunks(path, out, options, how, why=why, typed=typed, overwrite=overwrite)
     refuse_own(typed)
     check_formats(options)
     path, out = _file(word, options), expanded(out, "--out")

@@ -292,18 +292,6 @@ def drawing(header: Header, options: Options) -> int:
     return BASE + _drawn(channels_and_pixels(header)[1], options)
 
 
-def is_in_blocks(path: Path, options: Options) -> bool:
-    """Return whether an image of a run is labeled block by block."""
-    if options.command != "batch" or options.slices:
-        return False
-    if is_zarr(path):
-        return not takes_whole(path, options)
-    if options.too_large != "chunked" or path.suffix.lower() not in TIFF:
-        return False
-    limit = options.memory_limit
-    return limit is not None and forecast(read_header(path, series=options.series), options) > limit
-
-
 def takes_whole(path: Path, options: Options) -> bool:
     """Return whether a Zarr is labeled as a whole: its options ask for that, and it fits.
 
@@ -346,30 +334,30 @@ def refuse_too_large(path: Path, header: Header, options: Options) -> None:
         )
 
 
-# ---- Whether `equilabel segment` labels an image block by block, and whether its options allow it
+# ---- Whether an image is labeled block by block, and whether its options allow it
 
 
-def why_chunked(path: Path, out: Path, options: Options, *, chunked: bool) -> str:
-    """Return the reason for labeling an image in chunks; "" if it is labeled in memory.
+def why_in_blocks(path: Path, options: Options, *, chunked: bool = False) -> str:
+    """Return the reason for labeling an image block by block; "" if it is labeled in memory.
 
-    A Zarr that fits into memory is labeled as a whole if its options ask for that. Raises
-    RefusedError if `chunked` is set but the image cannot be read in chunks.
+    A Zarr that fits into memory is labeled as a whole if its options ask for that, and not
+    `chunked`. Raises RefusedError if `chunked` is set but the image cannot be read in chunks.
     """
+    if options.command != "batch" or (options.slices and not chunked):
+        return ""
     if is_zarr(path):
-        whole = takes_whole(path, options) and not (chunked or is_zarr_of_labels(out))
-        return "" if whole else "a Zarr"
+        return "" if takes_whole(path, options) and not chunked else "a Zarr"
     is_tiff = kind_of(path) == FILE and path.suffix.lower() in TIFF
     if chunked:
         if not is_tiff:
             refuse(f"--chunked needs a TIFF or a Zarr; got {quoted(path)}. Leave it out.")
         return "--chunked"
-    if not is_tiff or options.series or find_spec("zarr") is None:
+    if not is_tiff or options.too_large != "chunked":
         return ""
     try:
-        need = forecast(read_header(path), options)
+        return too_large(forecast(read_header(path, series=options.series), options), options)
     except Exception:  # reported when the file is read
         return ""
-    return too_large(need, options)
 
 
 def too_large(need: int, options: Options) -> str:
