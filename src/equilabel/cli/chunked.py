@@ -27,6 +27,7 @@ from .options import (
     OME_ZARR,
     Options,
     RefusedError,
+    as_typed,
     refuse,
     refuse_both,
     refuse_no_address,
@@ -74,7 +75,7 @@ def refuse_whole(options: Options, why: str, typed: Collection[str] = ()) -> Non
             remedy += ", or pass a larger --memory-limit"
         elif why == "a Zarr" and name in whole:
             remedy += "; a Zarr that fits into memory takes it, where --out is a folder for results"
-        option = f"--{name.replace('_', '-')}"
+        option = as_typed(name)
         refuse(f"{option} needs the image as a whole, not chunks; got {why}. {remedy}.")
     if find_spec("zarr") is None:
         refuse(

@@ -43,6 +43,11 @@ def refuse(message: str) -> NoReturn:
     raise RefusedError(message)
 
 
+def as_typed(name: str) -> str:
+    """Return an option as it is typed, from its Python name."""
+    return f"--{name.replace('_', '-')}"
+
+
 def refuse_both(resume: bool, overwrite: bool) -> bool:
     """Raise RefusedError if both are set; return the first."""
     if resume and overwrite:

@@ -20,7 +20,7 @@ from equilabel.quantities import Quantity, parse
 from equilabel.storage.memory import UNITS, free
 from equilabel.storage.metadata import LENGTHS, spelled
 
-from .options import ChunkOptions, Options, RunOptions, refuse
+from .options import ChunkOptions, Options, RunOptions, as_typed, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -378,7 +378,7 @@ def _typed(default: Any) -> str | None:
 def _annotation(name: str, default: Any, option: Option) -> Any:
     """Return the annotation of a parameter: a flag, or text that `parsing.read` reads."""
     flag = option.kind == "flag"
-    flags = option.flags or (f"--{name.replace('_', '-')}",)
+    flags = option.flags or (as_typed(name),)
     text, metavar = option.help, option.placeholder or KINDS[option.kind].placeholder
     if option.kind == "method":
         text += f" The others are {', '.join(IMAGE_METHODS)}."

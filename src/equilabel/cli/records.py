@@ -27,7 +27,7 @@ from equilabel.storage.files import is_folder, open_regular, replacing
 from equilabel.storage.ome_zarr import is_zarr
 
 from .inputs import FILE, FOLDER, Input, expanded, kind_of, printable, quoted
-from .options import Options, refuse
+from .options import Options, as_typed, refuse
 from .parsing import fits, read_options, unit
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def differences(now: Provenance, then: Provenance) -> list[str]:
         for name in {**new, **old}:
             if new.get(name) != old.get(name):
                 option = new is now.parameters and name != "command"
-                word = f"--{name.replace('_', '-')}" if option else name
+                word = as_typed(name) if option else name
                 found.append(f"{word} {_value(new.get(name))} where it was {_value(old.get(name))}")
     return found
 
@@ -411,7 +411,7 @@ def _check(path: Path, content: Facts, values: Mapping[str, Any], command: str) 
     for name in OPTIONS:
         value = values.get(name)
         if name in values and not fits(name, value):
-            option = f"--{name.replace('_', '-')}"
+            option = as_typed(name)
             refuse(
                 f"--from must have values that options can have; got {value!r} for {option} in "
                 f"{quoted(path)}. Correct it in a copy of the file, or type {option}."

@@ -25,7 +25,7 @@ from equilabel.storage.metadata import Header, TiffImage, doubt
 from equilabel.storage.ome_zarr import find_image, is_zarr
 
 from .inputs import FILE, kind_of, quoted
-from .options import LENGTHS, OME_ZARR, ChunkOptions, Options, refuse
+from .options import LENGTHS, OME_ZARR, ChunkOptions, Options, as_typed, refuse
 from .streams import explain
 
 if TYPE_CHECKING:
@@ -157,8 +157,8 @@ def known_axes(image: TiffImage, options: Options, what: str = "an image") -> Kn
         each = value if isinstance(value, tuple) else (value,)
         if "T" in space and any(isinstance(one, str) for one in each):
             refuse(
-                f"{name} must be in pixels where --no-stacked reads times as depth; got {value!r}. "
-                "Pass pixels, or leave --no-stacked out."
+                f"{as_typed(name)} must be in pixels where --no-stacked reads times as depth; got "
+                f"{value!r}. Pass pixels, or leave --no-stacked out."
             )
     complete = all(axis == "T" or axis in spacing for axis in space)
     distances = tuple(spacing.get(axis, 1.0) for axis in space) if complete else None
@@ -405,7 +405,7 @@ def check_formats(options: Options) -> None:
         ("labels_format", OME_ZARR, "zarr", "tiff"),
     ):
         if getattr(options, option) == value and find_spec(package) is None:
-            word = f"--{option.replace('_', '-')}"
+            word = as_typed(option)
             refuse(
                 f"{word} {value} needs {package}; got none installed. Install it with "
                 f"`pip install {package}`, or pass {word} {other}."
