@@ -17,7 +17,7 @@ import pytest
 
 from batches import picture, posix, record, summary, tiff
 from clusters import cluster
-from equilabel.cli import batch, clusters, main, one
+from equilabel.cli import batch, main, one, workers
 from equilabel.cli.options import Options, RefusedError
 from equilabel.cli.records import Provenance, provenance
 
@@ -98,11 +98,11 @@ def test_results_are_those_of_this_machine_byte_for_byte_and_resumed(
 def label(folder, address, *paths, stop=lambda: False, options=None):
     (folder / "place").mkdir()
     jobs = [
-        one.Job(number, path, f"name{number}", folder / f"place/{number}", folder)
+        one.Job(number, path, f"name{number}", folder / f"place/{number}")
         for number, path in enumerate(paths)
     ]
     options = options or Options()
-    found = clusters.label_on_cluster(
+    found = workers.label_on_cluster(
         *(jobs, options, provenance(options)),
         **{"address": address, "limit": None, "stop": stop, "begin": lambda: None, "tell": print},
     )
@@ -189,13 +189,11 @@ def test_options_that_suit_no_image_are_refused(folder, address):
 
 
 def test_machines_that_do_not_see_the_files_are_named(folder, address, monkeypatch, capsys):
-    assign = clusters._assign
+    refuse = workers.refuse_cluster
     monkeypatch.setattr(
-        clusters,
-        "_assign",
-        lambda cluster, jobs, *given: assign(
-            cluster, [replace(jobs[0], place=Path("elsewhere/0"))], *given
-        ),
+        workers,
+        "refuse_cluster",
+        lambda cluster, run, *given: refuse(cluster, replace(run, place=Path("elsewhere")), *given),
     )
     assert main(["batch", "in", "--out", "out", "--scheduler", address]) == 2
     said = " ".join(capsys.readouterr().err.split())
@@ -206,14 +204,14 @@ def test_machines_that_do_not_see_the_files_are_named(folder, address, monkeypat
 
 def test_what_a_machine_lacks_is_said(folder, monkeypatch):
     options = Options()
-    run = clusters.Assignment(options, provenance(options), folder, folder, 1)
-    assert clusters.examine(run, Path("in/1.tif")) == ""
-    assert "got no" in clusters.examine(run, Path("in/9.tif"))
-    assert "got no" in clusters.examine(replace(run, place=folder / "no"), Path("in/1.tif"))
+    run = workers.Run(options, provenance(options), folder, folder, 1)
+    assert workers.examine(run, Path("in/1.tif")) == ""
+    assert "got no" in workers.examine(run, Path("in/9.tif"))
+    assert "got no" in workers.examine(replace(run, place=folder / "no"), Path("in/1.tif"))
     other = Provenance(run.provenance.parameters, {**run.provenance.versions, "numpy": "1.0"})
-    assert "where it was 1.0" in clusters.examine(replace(run, provenance=other), Path("in/1.tif"))
-    monkeypatch.setattr(clusters, "os", SimpleNamespace(name="nt"))
-    assert "got Windows" in clusters.examine(run, Path("in/1.tif"))
+    assert "where it was 1.0" in workers.examine(replace(run, provenance=other), Path("in/1.tif"))
+    monkeypatch.setattr(workers, "os", SimpleNamespace(name="nt"))
+    assert "got Windows" in workers.examine(run, Path("in/1.tif"))
 
 
 def test_addresses_that_lead_nowhere_are_refused(folder, monkeypatch, capsys):
@@ -230,11 +228,11 @@ def test_addresses_that_lead_nowhere_are_refused(folder, monkeypatch, capsys):
 
 def test_processes_end_with_the_machine_that_started_them(folder):
     options = Options()
-    run = clusters.Assignment(options, provenance(options), folder, folder, 1)
+    run = workers.Run(options, provenance(options), folder, folder, 1)
     code = (
-        "import pickle, sys; from equilabel.cli import clusters; "
+        "import pickle, sys; from equilabel.cli import workers; "
         "run = pickle.loads(bytes.fromhex(sys.argv[1])); "
-        "print(clusters._worker_for(run).process.pid, flush=True); input()"
+        "print(workers.Worker(run).process.pid, flush=True); input()"
     )
     words = [sys.executable, "-c", code, pickle.dumps(run).hex()]
     with subprocess.Popen(words, stdin=-1, stdout=-1, text=True) as parent:

@@ -28,7 +28,7 @@ def test_an_image_over_the_memory_limit_costs_its_row_and_names_the_option(here)
 
 
 def test_images_at_once_share_nine_tenths_of_the_free_memory(monkeypatch):
-    monkeypatch.setattr("equilabel.storage.memory.free", lambda: 80)
+    monkeypatch.setattr("equilabel.cli.parsing.free", lambda: 80)
     assert [parsing.memory_limit(None, jobs) for jobs in (1, 4)] == [72, 18]
 
 

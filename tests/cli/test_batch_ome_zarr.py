@@ -11,7 +11,7 @@ import zarr
 
 from batches import names, picture, posix, record, refused, sizes, start, summary, tiff
 from equilabel.chunked import ome_labels
-from equilabel.cli import chunked, main
+from equilabel.cli import main, trial
 from equilabel.storage.ome_zarr import read_zarr
 from equilabel.storage.tiff import read_tiff
 
@@ -218,7 +218,7 @@ def test_what_cannot_be_is_refused_by_its_option(here, capsys, monkeypatch):
     capsys.readouterr()
     words = ["segment", "scan.zarr", "--out", "one", "--labels-format", "tiff"]
     assert "--labels-format needs the image as a whole" in refused(capsys, *words)
-    monkeypatch.setattr(chunked, "find_spec", lambda name: None)
+    monkeypatch.setattr(trial, "find_spec", lambda name: None)
     for words in (["batch", "in"], ["segment", "in/a.tif"]):
         assert "needs zarr" in refused(capsys, *words, "--out", "out", *ZARR)
     assert not Path("out").exists()

@@ -266,7 +266,7 @@ def test_parquet_without_pyarrow_is_refused_before_work(here, capsys, monkeypatc
     tiff("a.tif")
     words = ("batch", "a.tif", "--out", "out", "--format")
     with monkeypatch.context() as patch:
-        patch.setattr("equilabel.cli.chunked.find_spec", lambda name: None)
+        patch.setattr("equilabel.cli.trial.find_spec", lambda name: None)
         said = refused(capsys, *words, "parquet")
     assert "--format parquet needs pyarrow; got none installed" in said
     assert "or pass --format csv" in said

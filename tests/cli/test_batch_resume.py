@@ -142,7 +142,7 @@ def test_results_count_only_with_their_record(finished, monkeypatch):
     assert finished() == ["skipped", "done"]
 
 
-def test_resume_starts_no_process_where_small_images_are_complete(finished, monkeypatch):
+def test_resume_starts_no_process_where_all_images_are_complete(finished, monkeypatch):
     def fail(*_, **__):
         pytest.fail("a process was started")
 
@@ -151,26 +151,13 @@ def test_resume_starts_no_process_where_small_images_are_complete(finished, monk
         assert finished() == ["skipped", "skipped"]
 
 
-def test_large_files_are_compared_by_processes(finished, monkeypatch):
-    given = []
-
-    def label_and_note(jobs, *words, **keywords):
-        given.extend(job.name for job in jobs)
-        return label_here(jobs, *words, **keywords)
-
-    monkeypatch.setattr(batch, "label_all", label_and_note)
-    monkeypatch.setattr(folder, "SMALL", Path("out/b_overlay.png").stat().st_size - 1)
-    assert finished() == ["skipped", "skipped"]
-    assert given == ["a", "b"]
-
-
 def test_an_interrupt_while_results_are_compared_leaves_all_as_it_is(finished, monkeypatch, capsys):
     def interrupt(*_):
         signal.raise_signal(signal.SIGINT)
 
     before = content()
     with monkeypatch.context() as patch:
-        patch.setattr(batch, "find_kept_at_once", interrupt)
+        patch.setattr(batch, "find_kept", interrupt)
         assert main([*BATCH, "--resume"]) == 130
     assert "nothing was written" in capsys.readouterr().err
     assert content() == before

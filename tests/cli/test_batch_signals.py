@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from batches import SOURCE, label_here, names, posix, record, results, start, summary, tiff
-from equilabel.cli import batch, folder, main, streams
+from equilabel.cli import batch, main, streams
 
 REQUESTS = [signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGINT)]
 BATCH = ("batch", "in", "--out", "out")
@@ -50,32 +50,18 @@ def test_an_interrupt_before_the_first_result_leaves_nothing(here, monkeypatch, 
     assert not Path("out").exists()
 
 
-@pytest.mark.parametrize("small", [True, False])
-def test_an_interrupt_while_resuming_forgets_nothing(here, monkeypatch, small):
-    monkeypatch.setattr(folder, "SMALL", folder.SMALL * small)
+def test_an_interrupt_while_resuming_forgets_nothing(here, monkeypatch):
     for name in "abc":
         tiff(f"in/{name}.tif")
     assert main(BATCH) == 0
     Path("out/c_table.csv").write_text("another size")
-    monkeypatch.setattr(batch, "label_all", interrupt(after=0 if small else 1))
+    monkeypatch.setattr(batch, "label_all", interrupt(after=0))
     assert main([*BATCH, "--resume"]) == 130
     rows = summary().values()
     assert [row["status"] for row in rows] == ["skipped", "skipped", "interrupted"]
-    assert ["not checked again" in row["notes"] for row in rows] == [False, not small, False]
     monkeypatch.setattr(batch, "label_all", label_here)
     assert main([*BATCH, "--resume"]) == 0
     assert [row["status"] for row in summary().values()] == ["skipped", "skipped", "done"]
-
-
-def test_an_interrupt_before_the_first_image_of_a_resumed_run_changes_nothing(here, monkeypatch):
-    monkeypatch.setattr(folder, "SMALL", 0)  # else both are kept before that
-    for name in "ab":
-        tiff(f"in/{name}.tif")
-    assert main(BATCH) == 0
-    before = {name: Path("out", name).read_bytes() for name in names()}
-    monkeypatch.setattr(batch, "label_all", interrupt(after=0))
-    assert main([*BATCH, "--resume"]) == 130
-    assert {name: Path("out", name).read_bytes() for name in names()} == before
 
 
 def test_an_error_of_the_program_itself_keeps_what_is_finished(here, monkeypatch, capsys):

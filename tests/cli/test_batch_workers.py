@@ -50,7 +50,7 @@ def path(file):
 def label_with(tmp_path, *paths, count=1, limit=None, options=None, stop=lambda: False):
     (tmp_path / "place").mkdir()
     jobs = [
-        one.Job(number, path, f"name{number}", tmp_path / f"place/{number}", tmp_path)
+        one.Job(number, path, f"name{number}", tmp_path / f"place/{number}")
         for number, path in enumerate(paths)
     ]
     options = options or Options()
@@ -200,8 +200,8 @@ def test_the_others_go_on_where_one_worker_cannot_start(light, monkeypatch):
     def start(*words):
         if started:
             raise OSError(24, "Too many open files")
-        started.append(real(*words))
-        return started[0]
+        started.append(words)
+        return real(*words)
 
     started, real = [], workers.Worker
     monkeypatch.setattr(workers, "Worker", start)
@@ -293,7 +293,7 @@ def test_a_second_attempt_is_told(tmp_path):
     options = Options()
     (tmp_path / "place").mkdir()
     place = tmp_path / "place/0-again"
-    job = one.Job(0, tiff(tmp_path / "a.tif"), "a", place, tmp_path, attempts=("SIGKILL",))
+    job = one.Job(0, tiff(tmp_path / "a.tif"), "a", place, attempts=("SIGKILL",))
     found = one.label_one(job, options, provenance(options))
     assert found.notes == ("A first attempt ended with SIGKILL; the second, alone, succeeded.",)
     assert found.attempts == ("SIGKILL",)

@@ -122,7 +122,7 @@ def test_what_looks_wrong_is_said(here, capsys):
 @pytest.mark.parametrize("command", ["batch", "segment", "measure"])
 def test_regions_without_roifile_are_refused_before_work(here, capsys, monkeypatch, command):
     tiff("a.tif", CELLS)
-    monkeypatch.setattr("equilabel.cli.chunked.find_spec", lambda _: None)
+    monkeypatch.setattr("equilabel.cli.trial.find_spec", lambda _: None)
     assert main([command, "a.tif", "--out", "out", "--outlines", "roi"]) == 2
     assert "--outlines roi needs roifile; got none installed" in capsys.readouterr().err
     assert not (here / "out").exists()

@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 from functools import wraps
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numba
@@ -178,7 +179,8 @@ def test_a_worker_says_so_before_its_answer(monkeypatch):
     monkeypatch.setattr(workers, "_follow", lambda: None)
     monkeypatch.setattr(workers.streams, "ignore", lambda: None)
     sent = Connection()
-    workers.serve(sent, Options(), provenance(Options()), 1)
+    options, here = Options(), Path.cwd()
+    workers.serve(sent, workers.Run(options, provenance(options), here, here, 1))
     assert sent == ["compiling, first time only: 1 function", "", ""]
     assert [type(each) for each in sent] == [workers.News, workers.News, str]
 

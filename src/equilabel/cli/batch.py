@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
@@ -18,23 +19,18 @@ from equilabel.storage.memory import free, readable
 from equilabel.storage.table import Part, merge_tables
 
 from . import progress
-from .chunked import check_formats
-from .clusters import check_scheduler, label_on_cluster
 from .folder import (
-    Flushes,
     claimed,
     clear_others,
     count_others,
-    find_earlier,
-    find_finished,
-    find_kept_at_once,
+    find_kept,
     refuse_difference,
     refuse_losses,
     settle,
 )
-from .inputs import add_files, expanded, find, find_pairs, printable, refuse_clashes
+from .inputs import Input, add_files, expanded, find, find_pairs, printable, refuse_clashes
 from .one import Job, examine
-from .options import RefusedError, refuse, refuse_both
+from .options import Options, RefusedError, RunOptions, refuse, refuse_both
 from .progress import images
 from .records import (
     OBJECTS,
@@ -43,6 +39,9 @@ from .records import (
     RUN,
     STATE,
     SUMMARY,
+    Earlier,
+    Facts,
+    Provenance,
     Record,
     provenance,
     write_run,
@@ -51,15 +50,12 @@ from .records import (
 from .report import compare, page, read_groups, read_thumbnails
 from .results import lengths, write_summary
 from .streams import collecting, complain, explain, say
-from .trial import check, forecast, is_in_blocks
-from .workers import label_all, settling
+from .trial import check, check_formats, forecast, why_in_blocks
+from .workers import check_scheduler, label_all, label_on_cluster, settling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Sequence
 
-    from .inputs import Input
-    from .options import Options, RunOptions
-    from .records import Earlier, Facts, Provenance
     from .report import Groups
 
 
@@ -114,11 +110,10 @@ def _check(how: RunOptions) -> None:
     try:
         Path.cwd()
     except OSError as error:
-        message = (
+        refuse(
             f"the working directory must exist; got {error.strerror!r} for it. "
             "Change to another folder."
         )
-        raise RefusedError(message) from error
 
 
 def _check_folder(
@@ -135,7 +130,6 @@ def _check_folder(
 # ---- A run: it labels images, keeps their records, and writes the summary however it ends
 
 THREADS = 8  # that flush results to the disk, at most
-UNCHECKED = "The results of an earlier run were not checked again: this run was interrupted."
 
 
 @dataclass
@@ -156,20 +150,17 @@ class Batch:
     folder: Path = field(default_factory=Path.cwd)
     declared: bool = False
     pictures: dict[str, str] = field(default_factory=dict)  # thumbnails of an earlier report
-    names: Flushes = field(default_factory=Flushes)
 
     def go(self) -> int:
         """Label all images; return the exit code."""
         with collecting() as heard:
             trouble = ""
-            if self.how.resume:
-                self.recover()
             for number, item in enumerate(self.inputs):
                 if item.complaint:
                     self.records[number] = self.blank(item, "failed", item.complaint)
             shown = progress.Progress(len(self.inputs), self.out, self.options.splitting)
             try:
-                if jobs := self.compare(heard, shown.tell):
+                if jobs := self.jobs(heard, shown.tell):
                     self.label(jobs, shown, heard)
                 elif not heard:
                     self.begin(shown)
@@ -185,7 +176,7 @@ class Batch:
         """Label images in processes, or on a cluster, and keep their results."""
         count = self.how.jobs
         label: Any = partial(label_all, count=count)
-        threads = min(THREADS, 4 * count if count > 1 else 1)  # one thread keeps the order
+        threads = min(THREADS, count)  # one thread keeps the order
         if self.how.scheduler is not None:
             label = partial(label_on_cluster, address=self.how.scheduler)
             threads = THREADS
@@ -209,6 +200,8 @@ class Batch:
 
         The options have passed their trial, so what killed runs left is not needed any more.
         """
+        if shown.begun:
+            return
         clear_others(self.place)
         for line in self.skipped:
             say(line)
@@ -222,65 +215,44 @@ class Batch:
         """Return the record of an image that was not labeled."""
         return Record(printable(item.path), printable(item.name), status, error=error)
 
-    def compare(self, heard: Sequence[int], tell: Callable[[str], None]) -> list[Job]:
-        """List the images to label or to compare in processes; keep those that are small.
+    def jobs(self, heard: Sequence[int], tell: Callable[[str], None]) -> list[Job]:
+        """List the images to label; with --resume, keep those that are complete and unchanged.
 
         Processes take seconds to start, and nothing is printed or declared before the options have
         passed their trial in one of them.
         """
-        left = []
-        given = self.options, self.provenance.fingerprint
-        for job in self.jobs():
-            kept = None
-            if self.how.resume and not heard:
-                tell(f"comparing image {job.number + 1} of {len(self.inputs)}")
-                kept = find_kept_at_once(list(job.files.values()), self.out, job.name, *given)
-            if kept is None:
-                left.append(job)
-            else:
-                file = printable(job.path)
-                self.records[job.number] = replace(kept, status="skipped", file=file)
-        tell("")
-        return left
-
-    def jobs(self) -> list[Job]:
-        """List the images of this run."""
-        return [
-            Job(
-                *(number, item.path, item.name, self.place / str(number), self.out),
-                resume=self.how.resume,
-                beside=item.beside,
-                flush="none" if self.how.scheduler is None else "results",
-            )
+        flush = "none" if self.how.scheduler is None else "results"
+        jobs = [
+            Job(number, item.path, item.name, self.place / str(number), item.beside, flush=flush)
             for number, item in enumerate(self.inputs)
             if not item.complaint
         ]
+        if not self.how.resume:
+            return jobs
+
+        def find(job: Job) -> Record | None:
+            given = self.out, job.name, self.options, self.provenance.fingerprint
+            return None if heard else find_kept(list(job.files.values()), *given)
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            for job, kept in zip(jobs, pool.map(find, jobs), strict=True):
+                tell(f"comparing image {job.number + 1} of {len(self.inputs)}")
+                if kept is not None:
+                    file = printable(job.path)
+                    self.records[job.number] = replace(kept, status="skipped", file=file)
+        tell("")
+        return [job for job in jobs if job.number not in self.records]
 
     def keep(self, job: Job, record: Record) -> Record:
         """Move the results of an image, and its record, to their final names."""
         if record.status == "done":
             try:
                 own = job.flush == "none"  # otherwise its process has flushed them
-                self.names.add(*settle(job.place, self.out, job.name, self.options, flush=own))
+                settle(job.place, self.out, job.name, self.options, flush=own)
             except OSError as error:
                 record = replace(record, status="failed", error=explain(error), outputs={})
         self.records[job.number] = record
         return record
-
-    def recover(self) -> None:
-        """Move results that a killed run had finished to their final names.
-
-        `label_one` then finds them, and keeps them if the image is unchanged.
-        """
-        images = {item.name for item in self.inputs if not item.complaint}
-        fingerprint = self.provenance.fingerprint
-        given = self.out, images, self.options, fingerprint
-        for found in find_finished(*given, besides=self.place):
-            if not self.declared:
-                self.declare()
-            with suppress(OSError):  # it is labeled again
-                moving = partial(settle, found.place, self.out, found.name, self.options)
-                self.names.add(*moving(flush=True, moved=found.moved))
 
     def declare(self) -> None:
         """Write the record of this run to the folder, before the first result gets its final name.
@@ -295,7 +267,7 @@ class Batch:
                 (self.out / name).unlink(missing_ok=True)
             (self.out / STATE).mkdir(exist_ok=True)
         except OSError as error:
-            raise RefusedError(explain(error)) from error
+            refuse(explain(error))
         self.declared = True
 
     def publish(self, name: str, status: str, records: list[Record]) -> None:
@@ -337,10 +309,9 @@ class Batch:
                 trouble or "interrupted before the first image was finished; nothing was written."
             )
             return 128 + heard[0] if heard else 1
-        self.names.flush()
         for number, item in enumerate(self.inputs):
             if number not in self.records:
-                self.records[number] = self.unfinished(item)
+                self.records[number] = self.blank(item, "interrupted")
         failed = any(record.status == "failed" for record in self.records.values())
         status = "interrupted" if heard else "failed" if failed or trouble else "done"
         records = [record for _, record in sorted(self.records.items())]
@@ -357,16 +328,6 @@ class Batch:
         if trouble:
             complain(trouble)
         return 128 + heard[0] if heard else int(failed or bool(trouble))
-
-    def unfinished(self, item: Input) -> Record:
-        """Return the record of an image that was not processed before the run ended."""
-        made_with, known = self.provenance.fingerprint, None
-        if self.how.resume:
-            known = find_earlier(self.out, item.name, self.options, made_with, hashed=False)
-        if known is None:
-            return self.blank(item, "interrupted")
-        notes = tuple(dict.fromkeys((*known.notes, UNCHECKED)))
-        return replace(known, status="skipped", file=printable(item.path), notes=notes)
 
     def facts(self, status: str) -> Facts:
         """Return the facts of a run: command, folder, times, parameters, versions and devices."""
@@ -402,17 +363,18 @@ def rehearse(
     """Print what a run would do with each image, and its memory; return the exit code."""
     complaint = check(options)
     if complaint:
-        raise RefusedError(complaint)
+        refuse(complaint)
     for line in skipped:
         say(line)
     say(f"dry run: {images(len(inputs))}, results would be in {printable(out)}")
     needs, sizes, kept, failed = [0], 0, 0, 0
-    names = [item.name for item in inputs if how.resume and not item.complaint]
-    complete = _complete(names, out, options)
+    made_with = provenance(options).fingerprint
+    names = {item.name for item in inputs if how.resume and not item.complaint}
     for item in inputs:
         name = printable(item.path)
-        if item.name in complete and not item.complaint:
-            say(f"{name}: complete; kept if the file is unchanged")
+        given = list(item.files.values()), out, item.name, options, made_with
+        if item.name in names and find_kept(*given):
+            say(f"{name}: complete and unchanged; kept")
             kept += 1
             continue
         try:
@@ -437,23 +399,14 @@ def rehearse(
     return int(failed > 0)
 
 
-def _complete(names: Collection[str], out: Path, options: Options) -> set[str]:
-    """Return images with complete results, judged by sizes, or finished by a killed run."""
-    made_with = provenance(options).fingerprint
-    found = {one.name for one in find_finished(out, names, options, made_with)}
-    return found | {
-        name for name in names if find_earlier(out, name, options, made_with, hashed=False)
-    }
-
-
 def _describe(item: Input, out: Path, options: Options) -> tuple[int, int, str]:
     """Return bytes of pixels, bytes of memory, and a description; raise the errors of reading."""
     if item.complaint:
         raise ValueError(item.complaint)
-    if is_in_blocks(item.path, options):
+    if why := why_in_blocks(item.path, options):
         from .chunked import describe_blocks
 
-        return describe_blocks(item.path, out, options)
+        return describe_blocks(item.path, out, options, why)
     headers = examine(item.files, options)
     need = max(forecast(header, options) for header in headers)
     size = sum(header.nbytes for header in headers)

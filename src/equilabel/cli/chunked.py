@@ -15,28 +15,37 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from equilabel.descriptions import describe_values
-from equilabel.options import options_of
+from equilabel.forecast import of_elements
 from equilabel.storage.errors import refuse_without_room
 from equilabel.storage.files import folder_for
-from equilabel.storage.images import TIFF, read_header
+from equilabel.storage.images import read_header
 from equilabel.storage.memory import free, readable
 from equilabel.storage.ome_zarr import find_image, is_zarr
 
-from .inputs import FILE, expanded, kind_of, printable, quoted, refuse_to_replace, stem
-from .options import OME_ZARR, ChunkOptions, RefusedError, refuse_both, refuse_no_address
+from .inputs import expanded, printable, quoted, refuse_to_replace, stem
+from .options import (
+    OME_ZARR,
+    Options,
+    RefusedError,
+    as_typed,
+    refuse,
+    refuse_both,
+    refuse_no_address,
+)
 from .options import TIFF as TIFF_LABELS
 from .progress import BlockProgress, describe, say_results
 from .records import Record, describe_result, provenance, write_record
 from .results import Made, column_units, describe_objects, summarize, write_results
 from .streams import Interrupted, complain, explain, told
 from .trial import (
+    Axes,
+    channels_and_pixels,
     drawing,
     find_axes,
-    forecast,
     in_blocks,
+    is_among_labels,
+    is_zarr_of_labels,
     needs_whole,
-    of_block,
-    takes_whole,
     try_axes,
 )
 
@@ -48,57 +57,6 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
     from equilabel.chunked.viewing import LazyImage
     from equilabel.storage.metadata import Header
-
-    from .options import Options
-    from .trial import Axes
-
-# ---- Whether an image is labeled in chunks, and whether its options allow it
-
-
-def why_chunked(path: Path, out: Path, options: Options, *, chunked: bool) -> str:
-    """Return the reason for labeling an image in chunks; "" if it is labeled in memory.
-
-    A Zarr that fits into memory is labeled as a whole if its options ask for that. Raises
-    RefusedError if `chunked` is set but the image cannot be read in chunks.
-    """
-    if is_zarr(path):
-        whole = takes_whole(path, options) and not (chunked or _is_zarr_of_labels(out))
-        return "" if whole else "a Zarr"
-    is_tiff = kind_of(path) == FILE and path.suffix.lower() in TIFF
-    if chunked:
-        if not is_tiff:
-            message = f"--chunked needs a TIFF or a Zarr; got {quoted(path)}. Leave it out."
-            raise RefusedError(message)
-        return "--chunked"
-    if not is_tiff or options.series or find_spec("zarr") is None:
-        return ""
-    try:
-        need = forecast(read_header(path), options)
-    except Exception:  # reported when the file is read
-        return ""
-    return _too_large(need, options)
-
-
-def _too_large(need: int, options: Options) -> str:
-    """Say that an image takes more memory than allowed; "" if it does not."""
-    limit = options.memory_limit
-    if limit is None or need <= limit:
-        return ""
-    return (
-        f"an image that takes about {readable(need)} of memory, more than --memory-limit "
-        f"{readable(limit)}"
-    )
-
-
-def refuse_own(typed: Collection[str]) -> None:
-    """Raise RefusedError if the user typed an option that only images in chunks have."""
-    for name in options_of(ChunkOptions):
-        if name in typed:
-            message = (
-                f"--{name} needs an image in chunks: a Zarr, or a TIFF with --chunked; got "
-                "neither. Leave it out, or pass --chunked."
-            )
-            raise RefusedError(message)
 
 
 def refuse_whole(options: Options, why: str, typed: Collection[str] = ()) -> None:
@@ -117,31 +75,13 @@ def refuse_whole(options: Options, why: str, typed: Collection[str] = ()) -> Non
             remedy += ", or pass a larger --memory-limit"
         elif why == "a Zarr" and name in whole:
             remedy += "; a Zarr that fits into memory takes it, where --out is a folder for results"
-        option = f"--{name.replace('_', '-')}"
-        message = f"{option} needs the image as a whole, not chunks; got {why}. {remedy}."
-        raise RefusedError(message)
+        option = as_typed(name)
+        refuse(f"{option} needs the image as a whole, not chunks; got {why}. {remedy}.")
     if find_spec("zarr") is None:
-        message = (
+        refuse(
             f"{why} needs zarr and Dask; got none installed. Install them with "
             "`pip install equilabel[dask]`."
         )
-        raise RefusedError(message)
-
-
-def check_formats(options: Options) -> None:
-    """Raise RefusedError if tables or labels cannot be written in their formats."""
-    for option, value, package, other in (
-        ("format", "parquet", "pyarrow", "csv"),
-        ("outlines", "roi", "roifile", "geojson"),
-        ("labels_format", OME_ZARR, "zarr", "tiff"),
-    ):
-        if getattr(options, option) == value and find_spec(package) is None:
-            word = f"--{option.replace('_', '-')}"
-            message = (
-                f"{word} {value} needs {package}; got none installed. Install it with "
-                f"`pip install {package}`, or pass {word} {other}."
-            )
-            raise RefusedError(message)
 
 
 # ---- An image of `equilabel batch`, with the results of one in memory
@@ -149,20 +89,7 @@ def check_formats(options: Options) -> None:
 TYPES = (np.uint8, np.uint16, np.uint32)  # possible types of labels in a TIFF
 
 
-def check_blocks(path: Path, options: Options) -> tuple[Header, str]:
-    """Return the header of an image, and the reason for labeling it block by block."""
-    header = read_header(path, series=options.series)
-    why = "a Zarr" if is_zarr(path) else _too_large(forecast(header, options), options)
-    try:
-        refuse_whole(options, why)
-    except RefusedError as error:
-        raise ValueError(str(error)) from error
-    return header, why
-
-
-def label_in_blocks(
-    path: Path, own: Path, options: Options, record: Record, *, header: Header, why: str
-) -> Record:
+def label_in_blocks(path: Path, own: Path, options: Options, record: Record, why: str) -> Record:
     """Segment an image block by block, and write the same results as for an image in memory.
 
     Labels are first stored as a Zarr. If they are to be written as a TIFF, they are copied to a
@@ -171,6 +98,9 @@ def label_in_blocks(
     from equilabel import segment_chunked
     from equilabel.chunked.viewing import open_labels
 
+    refuse_whole(options, why)
+    header = read_header(path, series=options.series)
+    record = replace(record, shape=header.shape, axes=header.axes)
     axes = find_axes(path, options)
     image = _open(path, axes)
     sides, workers, _ = choose_blocks(image, header, options)
@@ -203,9 +133,10 @@ def label_in_blocks(
     return record
 
 
-def describe_blocks(path: Path, out: Path, options: Options) -> tuple[int, int, str]:
+def describe_blocks(path: Path, out: Path, options: Options, why: str) -> tuple[int, int, str]:
     """Return bytes of pixels, bytes of memory and a description; raise the errors of labeling."""
-    header, _ = check_blocks(path, options)
+    refuse_whole(options, why)
+    header = read_header(path, series=options.series)
     axes = find_axes(path, options)
     given = {name: axes.arguments[name] for name in ("stacked", "spacing", "unit")}
     try_axes(options, axes.names.replace("C", ""), given)
@@ -222,16 +153,16 @@ def choose_blocks(
     from equilabel.chunked.viewing import blocks_within
 
     allowed = free() if options.memory_limit is None else options.memory_limit
-    base, each = of_block(header, options)
+    bytes_each = channels_and_pixels(header)[0] * np.dtype(header.dtype).itemsize
+    base, each = of_elements(options.segment, bytes_each)
     sides, workers = blocks_within(image, max(0, allowed - base) // each)
     need = max(base + workers * each * prod(sides), drawing(header, options))
     if need > allowed:
-        message = (
+        refuse(
             f"image must be labeled within --memory-limit, {readable(allowed)}; got {header}, "
             f"which takes about {readable(need)} even block by block. Pass a larger --memory-limit"
             f"{', or --no-overlay' * (drawing(header, options) > allowed)}."
         )
-        raise ValueError(message)
     return sides, workers, need
 
 
@@ -299,7 +230,7 @@ def run_in_chunks(
     except RefusedError:
         raise
     except Exception as error:
-        raise RefusedError(explain(error)) from error
+        refuse(explain(error))
     if not (resume or overwrite):
         refuse_losses(places)
     progress = BlockProgress()
@@ -318,7 +249,7 @@ def run_in_chunks(
         except Exception as error:
             message = _in_words(error)
             if not progress.stage:
-                raise RefusedError(message) from error
+                refuse(message)
             complain(f"{printable(path)}: {message}")
             return 1
     if not places.table.exists():
@@ -420,7 +351,7 @@ def find_places(path: Path, out: Path, options: Options) -> Places:
     """
     out = expanded(out, "--out")
     table = f"table.{options.format}"
-    if _is_zarr_of_labels(out):
+    if is_zarr_of_labels(out):
         places = Places(out, out / table, out / "record.json")
     else:
         name = stem(path)
@@ -428,30 +359,13 @@ def find_places(path: Path, out: Path, options: Options) -> Places:
             out / f"{name}_labels.zarr", out / f"{name}_{table}", out / f"{name}_record.json"
         )
     image, labels = path.resolve(), places.labels.resolve()
-    inside = image in labels.parents and not _is_among_labels(places.labels)
+    inside = image in labels.parents and not is_among_labels(places.labels)
     if labels == image or labels in image.parents or inside:
         remedy = "Choose another folder"
         if find_image(path).group is not None:
             remedy += f", or one in its folder of labels: {quoted(path / 'labels' / 'objects')}"
-        message = f"--out must not be the image or in it; got {quoted(places.labels)}. {remedy}."
-        raise RefusedError(message)
+        refuse(f"--out must not be the image or in it; got {quoted(places.labels)}. {remedy}.")
     return places
-
-
-def _is_zarr_of_labels(out: Path) -> bool:
-    """Return whether a path is that of the Zarr of labels itself, not of a folder for results."""
-    return out.suffix.lower() == ".zarr" or _is_among_labels(out)
-
-
-def _is_among_labels(out: Path) -> bool:
-    """Return whether a path is in the folder of labels of an OME-Zarr."""
-    image = out.parent.parent
-    if out.parent.name != "labels" or not is_zarr(image):
-        return False
-    try:
-        return find_image(image).group is not None
-    except ValueError:
-        return False
 
 
 def refuse_losses(places: Places) -> None:
@@ -460,11 +374,10 @@ def refuse_losses(places: Places) -> None:
     refuse_to_replace(list(filter(os.path.lexists, every)), "earlier ones")
     begun = folder_for(places.labels)
     if os.path.lexists(begun):
-        message = (
+        refuse(
             f"results must not replace an unfinished run; got {quoted(begun)}. Pass --resume to "
             "go on with it, or --overwrite to begin again."
         )
-        raise RefusedError(message)
 
 
 @contextmanager

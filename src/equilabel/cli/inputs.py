@@ -16,12 +16,11 @@ from equilabel.storage.files import refuse_url
 from equilabel.storage.images import SUFFIXES, TIFF
 from equilabel.storage.ome_zarr import describes_labels, is_zarr
 
-from .options import RefusedError, refuse
+from .options import Options, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from .options import Options
 
 # ---- Names of files: without endings, and as they are printed
 
@@ -63,7 +62,7 @@ def expanded(word: Path | str, name: str = "INPUT") -> Path:
     try:
         refuse_url(name, word)
     except ValueError as error:
-        raise RefusedError(str(error)) from error
+        refuse(str(error))
     return Path(os.path.expanduser(word))  # noqa: PTH111 - pathlib's raises
 
 
@@ -124,7 +123,7 @@ def find(
         if not message:
             path, why = left_out[0]
             message = f"INPUT must be images; got {quoted(path)}, {why}"
-        raise RefusedError(message)
+        refuse(message)
     lines = [f"{printable(path)}: left out, {why}" for path, why in left_out]
     found = list(inputs.values())
     return found if slices else named_apart(found), [*lines, *tell_unread(search.unread.values())]
@@ -456,7 +455,7 @@ def add_files(inputs: Sequence[Input], options: Options) -> list[Input]:
     own = [item for item in found if os.path.abspath(item.path) not in taken]  # noqa: PTH100
     found = own or found
     if found and all(item.complaint for item in found):
-        raise RefusedError(found[0].complaint)
+        refuse(found[0].complaint)
     return found
 
 

@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -22,11 +23,9 @@ from equilabel.storage.errors import is_shortage
 from equilabel.storage.files import flush_folder, passing_names
 from equilabel.storage.ome_zarr import is_zarr
 
-from .chunked import check_formats, refuse_own, run_in_chunks, why_chunked
 from .folder import (
     RECORD,
     checksum_of_image,
-    find_kept,
     give_name,
     holds,
     is_obstacle,
@@ -51,20 +50,24 @@ from .inputs import (
     refuse_to_replace,
     stem,
 )
-from .options import RefusedError, refuse
+from .options import Options, refuse
 from .progress import describe, notes_on_machine, say_results
-from .records import Record, provenance, read_record, write_record
+from .records import Provenance, Record, provenance, read_record, write_record
 from .results import Made, describe_objects, write_results
 from .streams import MEMORY, Waiting, complain, explain, told
 from .trial import (
+    KnownAxes,
     check,
-    is_in_blocks,
+    check_formats,
+    is_zarr_of_labels,
     known_axes,
     measure_labels,
     notes_of_file,
     notes_on_spacing,
+    refuse_own,
     refuse_too_large,
     try_axes,
+    why_in_blocks,
 )
 
 if TYPE_CHECKING:
@@ -72,10 +75,6 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
     from equilabel.storage.metadata import Header, TiffImage
-
-    from .options import Options
-    from .records import Provenance
-    from .trial import KnownAxes
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,6 @@ class Job:
     path: Path
     name: str  # of its results below the output folder, without endings
     place: Path  # folder for its results; created, and removed if the image fails
-    out: Path  # the output folder, which may hold results of an earlier run
-    resume: bool = False  # whether earlier results may be kept if nothing has changed
     beside: Mapping[str, Path] = field(default_factory=dict)  # as of the input
     attempts: tuple[str, ...] = ()  # how earlier attempts of this run ended
     # what is flushed to the disk: "results"; "none" if the parent flushes them; "all" (with the
@@ -132,15 +129,10 @@ def label_one(
             files = list(job.files.values())
             before = [path.stat() for path in parts_of(files)]
             record = replace(record, sha256=checksum_of_image(files, options))
-            given = job.out, job.name, options, record.fingerprint, record.sha256
-            if job.resume and (kept := find_kept(*given)):
-                return replace(kept, status="skipped", file=record.file)
-            if is_in_blocks(job.path, options):
-                from .chunked import check_blocks, label_in_blocks
+            if why := why_in_blocks(job.path, options):
+                from .chunked import label_in_blocks
 
-                header, why = check_blocks(job.path, options)
-                record = replace(record, shape=header.shape, axes=header.axes)
-                record = label_in_blocks(job.path, job.own, options, record, header=header, why=why)
+                record = label_in_blocks(job.path, job.own, options, record, why)
                 _same(before, files)
             else:
                 image, others = _read(job.files, options)
@@ -212,8 +204,7 @@ def _read(files: Mapping[str, Path], options: Options) -> tuple[TiffImage, dict[
         except ValueError as error:
             if not name:
                 raise
-            message = f"--{name} must be an image; got {quoted(path)}: {error}"
-            raise ValueError(message) from error
+            refuse(f"--{name} must be an image; got {quoted(path)}: {error}")
     return found.pop(""), found
 
 
@@ -227,8 +218,7 @@ def _same(before: Sequence[os.stat_result], files: Sequence[Path]) -> None:
     """Raise ValueError if files have changed."""
     after = [path.stat() for path in parts_of(files)]
     if [(s.st_size, s.st_mtime_ns) for s in before] != [(s.st_size, s.st_mtime_ns) for s in after]:
-        message = "image file must not change while it is read; got a new size or time. Run again."
-        raise ValueError(message)
+        refuse("image file must not change while it is read; got a new size or time. Run again.")
 
 
 def _segmented(
@@ -282,11 +272,10 @@ def _refuse_shape(name: str, image: TiffImage, shape: tuple[int, ...], of: str) 
     """Raise ValueError if an image has another shape than what it belongs to."""
     if _shape(image) != shape:
         theirs, ours = (" x ".join(map(str, each)) for each in (image.pixels.shape, shape))
-        message = (
+        refuse(
             f"{name} must have the shape of the {of}, {ours}; got {theirs} ({image.axes}). Pass "
             "the file that belongs to it."
         )
-        raise ValueError(message)
 
 
 # ---- Labels that are measured
@@ -327,26 +316,23 @@ def whole_numbers(labels: TiffImage, name: str = "LABELS") -> HostArray:
     pixels = labels.pixels
     if "C" in labels.axes:
         count = pixels.shape[labels.axes.index("C")]
-        message = (
+        refuse(
             f"{name} must have one number for each pixel; got {count} channels, as a picture in "
             "colors has. Save the labels as TIFF of 16 or 32 bits."
         )
-        raise ValueError(message)
     if pixels.dtype.kind == "b":
-        message = (
+        refuse(
             "LABELS must have a number for each object; got a mask of 0 and 1. "
             "Use `equilabel segment` with --threshold 0.5 to find its objects."
         )
-        raise ValueError(message)
     if pixels.dtype.kind != "f":
         return pixels
     whole = np.isfinite(pixels) & (pixels == np.floor(pixels)) & (np.abs(pixels) < 2**53)
     if not whole.all():
-        message = (
+        refuse(
             f"{name} must be whole numbers; got {pixels[~whole].flat[0].item()!r}. Pass the file "
             f"of the labels{', and the image with --image' * (name == 'LABELS')}."
         )
-        raise ValueError(message)
     return pixels.astype(np.int64)
 
 
@@ -390,10 +376,13 @@ def run(
     for note in notes:
         complain(note)
     path = expanded(word, "IMAGE")
-    why = why_chunked(path, out, options, chunked=how["chunked"]) if word.strip() else ""
-    if why:
-        given: dict[str, Any] = {"why": why, "typed": typed, "overwrite": overwrite}
-        return run_in_chunks(path, out, options, how, **given)
+    whole = options.series or find_spec("zarr") is None
+    given = replace(options, too_large="refuse" if whole else "chunked")
+    chunked = how["chunked"] or (is_zarr(path) and is_zarr_of_labels(out))
+    if word.strip() and (why := why_in_blocks(path, given, chunked=chunked)):
+        from .chunked import run_in_chunks
+
+        return run_in_chunks(path, out, options, how, why=why, typed=typed, overwrite=overwrite)
     refuse_own(typed)
     check_formats(options)
     path, out = _file(word, options), expanded(out, "--out")
@@ -412,7 +401,7 @@ def run(
     except OSError as error:
         raise not_writable(out, error) from error
     try:
-        job = Job(0, path, name, place / "results", out, beside=item.beside, flush="all")
+        job = Job(0, path, name, place / "results", item.beside, flush="all")
         with Waiting() as waiting, compiling.listening(waiting.compiling):
             record = label_one(job, options, provenance(options), waiting)
         if record.status == "failed":
@@ -443,7 +432,7 @@ def _file(word: str, options: Options) -> Path:
         FILE: "Leave --slices out.",
     }
     message = f"IMAGE must be {wanted}; got {quoted(path)}, {kind}. "
-    raise RefusedError(message + remedies.get(kind, "Check the path."))
+    refuse(message + remedies.get(kind, "Check the path."))
 
 
 def _refuse_losses(finals: dict[str, Path], item: Input, overwrite: bool) -> set[Path]:
@@ -472,6 +461,6 @@ def _fail(error: str, path: Path, options: Options) -> int:
     """Print why the image failed; raise RefusedError if the options fit no image."""
     complaint = check(options)
     if complaint:
-        raise RefusedError(complaint)
+        refuse(complaint)
     complain(f"{printable(path)}: {error}")
     return 1

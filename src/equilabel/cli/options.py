@@ -14,7 +14,9 @@ from equilabel.options import (
     RUN,
     TABLE,
     ImageOptions,
+    SegmentOptions,
     option,
+    options_of,
 )
 
 TIFF, OME_ZARR = "tiff", "ome-zarr"
@@ -27,15 +29,23 @@ ENDINGS = (
     OVERLAY,
     *OUTLINES.values(),
 )  # of all possible results except labels
+LENGTHS = tuple(
+    name for name, (_, found) in options_of(SegmentOptions).items() if found.kind == "lengths"
+)
 
 
-class RefusedError(Exception):
-    """A run cannot start; the message tells the user why."""
+class RefusedError(ValueError):
+    """A run cannot start, or an image cannot be used; the message tells the user why."""
 
 
 def refuse(message: str) -> NoReturn:
     """Raise RefusedError."""
     raise RefusedError(message)
+
+
+def as_typed(name: str) -> str:
+    """Return an option as it is typed, from its Python name."""
+    return f"--{name.replace('_', '-')}"
 
 
 def refuse_both(resume: bool, overwrite: bool) -> bool:

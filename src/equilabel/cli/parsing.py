@@ -6,6 +6,7 @@ import inspect
 import math
 import re
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -16,8 +17,10 @@ from equilabel import METHODS
 from equilabel.options import PANELS, Option, SegmentOptions, options_of
 from equilabel.quantities import KINDS as DIMENSIONS
 from equilabel.quantities import Quantity, parse
+from equilabel.storage.memory import UNITS, free
+from equilabel.storage.metadata import LENGTHS, spelled
 
-from .options import ChunkOptions, Options, RefusedError, RunOptions, refuse
+from .options import ChunkOptions, Options, RunOptions, as_typed, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -47,10 +50,8 @@ def length(name: str, text: str) -> float | str | tuple[float | str, ...]:
 
     `name` is that of the option, without hyphens in front.
 
-    >>> length("sigma", "1.5"), length("sigma", "2px"), length("sigma", "0.3 um")
-    (1.5, 2.0, '0.3µm')
-    >>> length("sigma", "0, 2, 2"), length("sigma", "1um,300nm")
-    ((0.0, 2.0, 2.0), ('1µm', '300nm'))
+    >>> length("sigma", "1.5"), length("sigma", "0.3 um"), length("sigma", "1um,300nm")
+    (1.5, '0.3µm', ('1µm', '300nm'))
     """
     parts = text.split(",")
     found = [_quantity(name, part, text) for part in parts]
@@ -71,19 +72,15 @@ def length(name: str, text: str) -> float | str | tuple[float | str, ...]:
 
 
 def split(text: str | None) -> bool | float | str | tuple[float | str, ...]:
-    """Parse the depth of necks at which objects are split: a length, None, or the default.
-
-    >>> split(None), split("default"), split("1.5"), split("0.3um")
-    (False, True, 1.5, '0.3µm')
-    """
+    """Parse the depth of necks at which objects are split: a length, None, or the default."""
     return text is not None if text is None or text == DEFAULT else length("split", text)
 
 
 def size(name: str, text: str) -> int | str:
     """Parse the size of an object: whole pixels, or an area or a volume with its unit.
 
-    >>> size("min-size", "30"), size("min-size", "30px"), size("min-size", "5 um^2")
-    (30, 30, '5µm²')
+    >>> size("min-size", "30px"), size("min-size", "5 um^2")
+    (30, '5µm²')
     """
     found = _short(_quantity(name, text, text))
     if isinstance(found, str):
@@ -97,23 +94,16 @@ def _quantity(name: str, text: str, whole: str) -> Quantity:
     try:
         return parse(f"--{name}", text)
     except ValueError as error:
-        message = str(error).replace(f"got {text!r}", f"got {whole!r}")
-        raise RefusedError(message) from error
+        refuse(str(error).replace(f"got {text!r}", f"got {whole!r}"))
 
 
 def _short(quantity: Quantity) -> float | str:
     """Return pixels as a number, so that --resume treats "2" and "2px" as equal."""
-    if quantity.power == 0:
-        return float(quantity.value)
-    return str(quantity).replace(" ", "")
+    return str(quantity).replace(" ", "") if quantity.power else float(quantity.value)
 
 
 def spacing(text: str) -> tuple[float, ...]:
-    """Parse the pixel size: one number, or one for each spatial axis.
-
-    >>> spacing("0.5,0.1,0.1")
-    (0.5, 0.1, 0.1)
-    """
+    """Parse the pixel size: one number, or one for each spatial axis."""
     values = _numbers(text)
     if not 1 <= len(values) <= 3 or min(values) <= 0:
         refuse(
@@ -124,11 +114,7 @@ def spacing(text: str) -> tuple[float, ...]:
 
 
 def chunks(text: str) -> int | tuple[int, ...]:
-    """Parse the sides of a block: one whole number, or one for each axis.
-
-    >>> chunks("256"), chunks("1,512,-1")
-    (256, (1, 512, -1))
-    """
+    """Parse the sides of a block: one whole number, or one for each axis."""
     values = _numbers(text, int)
     if not values or any(value < 1 and value != -1 for value in values):
         refuse(
@@ -139,34 +125,15 @@ def chunks(text: str) -> int | tuple[int, ...]:
 
 
 def properties(text: str) -> tuple[str, ...]:
-    """Parse names of columns.
-
-    >>> properties("label, area")
-    ('label', 'area')
-    """
+    """Parse names of columns."""
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
         refuse(f"--properties must be names separated by commas; got {text!r}. Try 'label,area'.")
     return names
 
 
-def channel(text: str) -> int | str:
-    """Parse a channel: its index or its name.
-
-    >>> channel("1"), channel("DAPI")
-    (1, 'DAPI')
-    """
-    return int(text) if text.isdecimal() else text
-
-
 def unit(text: str) -> str:
-    """Parse a unit of length.
-
-    >>> unit("um"), unit("micron")
-    ('µm', 'µm')
-    """
-    from equilabel.storage.metadata import LENGTHS, spelled
-
+    """Parse a unit of length."""
     if spelled(text) in LENGTHS:
         return spelled(text)
     refuse(f"--unit must be one of {list(LENGTHS)}; got {text!r}.")
@@ -178,8 +145,6 @@ def memory_limit(text: str | None, jobs: int) -> int:
     >>> memory_limit("500M", 1), memory_limit("1.5 GB", 4), memory_limit("2GiB", 1)
     (500000000, 1500000000, 2147483648)
     """
-    from equilabel.storage.memory import UNITS, free
-
     if text is None:
         return free() * 9 // 10 // max(1, jobs)
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", text.lower())
@@ -200,11 +165,7 @@ def _numbers(text: str, kind: Callable[[str], Any] = float) -> tuple[Any, ...]:
 
 
 def word(name: str, text: str, words: Sequence[str]) -> str:
-    """Return one of some words, however its letters are written.
-
-    >>> word("format", "CSV", ["csv", "parquet"])
-    'csv'
-    """
+    """Return one of some words, however its letters are written."""
     if text.lower() in words:
         return text.lower()
     near = get_close_matches(text.lower(), words, n=1, cutoff=0.5)
@@ -212,17 +173,13 @@ def word(name: str, text: str, words: Sequence[str]) -> str:
     refuse(f"--{name} must be one of {list(words)}; got {text!r}. {remedy}")
 
 
-def number(name: str, text: str, example: str, kind: Callable[[str], Any] = float) -> Any:
-    """Return a finite number, or a whole one if `kind` is int.
-
-    >>> number("offset", "1e2", "-20"), number("jobs", "2", "4", int)
-    (100.0, 2)
-    """
+def number(name: str, text: str, option: Option, kind: Callable[[str], Any] = float) -> Any:
+    """Return a word of the option, a finite number, or a whole one if `kind` is int."""
     values = _numbers(text, kind)
-    if len(values) != 1:
-        what = "a whole" if kind is int else "a finite"
-        refuse(f"--{name} must be {what} number; got {text!r}. Try {example!r}.")
-    return values[0]
+    if text in option.words or len(values) == 1:
+        return text if text in option.words else values[0]
+    what = "a whole" if kind is int else "a finite"
+    refuse(f"--{name} must be {what} number; got {text!r}. Try {option.example!r}.")
 
 
 class Kind(NamedTuple):
@@ -230,28 +187,16 @@ class Kind(NamedTuple):
 
     placeholder: str
     types: tuple[type, ...]
-    read: Callable[[str, Any, Option], Any]  # name, typed text, option
-
-
-def _keep(_: str, value: Any, __: Option) -> Any:
-    return value
+    read: Callable[[str, Any, Option], Any] = lambda _, value, __: value  # name, text, option
 
 
 KINDS = {
-    "flag": Kind("", (bool,), _keep),
-    "name": Kind("NAME", (str,), _keep),
-    "method": Kind("NAME", (str,), _keep),
+    "flag": Kind("", (bool,)),
+    "name": Kind("NAME", (str,)),
+    "method": Kind("NAME", (str,)),
     "word": Kind("", (), lambda name, text, option: word(name, text, option.words)),
-    "number": Kind(
-        "NUMBER",
-        (int, float),
-        lambda name, text, option: (
-            text if text in option.words else number(name, text, option.example)
-        ),
-    ),
-    "whole": Kind(
-        "COUNT", (int,), lambda name, text, option: number(name, text, option.example, int)
-    ),
+    "number": Kind("NUMBER", (int, float), number),
+    "whole": Kind("COUNT", (int,), partial(number, kind=int)),
     "threshold": Kind("THRESHOLD", (int, float, str, tuple), lambda _, text, __: threshold(text)),
     "lengths": Kind("LENGTH", (int, float, str, tuple), lambda name, text, _: length(name, text)),
     "split": Kind("[LENGTH]", (bool, int, float, str, tuple), lambda _, text, __: split(text)),
@@ -259,9 +204,11 @@ KINDS = {
     "names": Kind("NAMES", (tuple,), lambda _, text, __: properties(text)),
     "spacing": Kind("NUMBERS", (tuple,), lambda _, text, __: spacing(text)),
     "unit": Kind("NAME", (str,), lambda _, text, __: unit(text)),
-    "channel": Kind("CHANNEL", (int, str), lambda _, text, __: channel(text)),
+    "channel": Kind(
+        "CHANNEL", (int, str), lambda _, text, __: int(text) if text.isdecimal() else text
+    ),
     "chunks": Kind("PIXELS", (int, tuple), lambda _, text, __: chunks(text)),
-    "memory": Kind("SIZE", (int,), _keep),
+    "memory": Kind("SIZE", (int,)),
 }
 
 
@@ -431,7 +378,7 @@ def _typed(default: Any) -> str | None:
 def _annotation(name: str, default: Any, option: Option) -> Any:
     """Return the annotation of a parameter: a flag, or text that `parsing.read` reads."""
     flag = option.kind == "flag"
-    flags = option.flags or (f"--{name.replace('_', '-')}",)
+    flags = option.flags or (as_typed(name),)
     text, metavar = option.help, option.placeholder or KINDS[option.kind].placeholder
     if option.kind == "method":
         text += f" The others are {', '.join(IMAGE_METHODS)}."

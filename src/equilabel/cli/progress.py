@@ -13,7 +13,7 @@ import equilabel
 from equilabel.descriptions import describe_stage
 
 from .inputs import printable
-from .records import REPORT, RUN, SUMMARY
+from .records import REPORT, RUN, SUMMARY, Facts, Record
 from .streams import can_fleet, fleeting, say
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .options import Options
-    from .records import Facts, Record
 
 
 class Pace:
@@ -85,20 +84,21 @@ def describe(record: Record, splitting: str = "") -> str:
     >>> describe(Record("cells.tif", "cells", "done", objects=57, threshold=103.5, seconds=0.42))
     'cells.tif: 57 objects, threshold 103.5, 0.4 s'
     """
+    objects = f"{record.objects} object{'s' * (record.objects != 1)}"
     if record.status == "failed":
         return f"{record.file}: failed: {record.error}"
     if record.status == "skipped":
-        return f"{record.file}: kept, complete and unchanged ({_objects(record)})"
+        return f"{record.file}: kept, complete and unchanged ({objects})"
     if record.status == "interrupted":
         return f"{record.file}: interrupted"
     if record.threshold is None:  # labels were measured
-        return f"{record.file}: {_objects(record)}, {record.seconds:.1f} s"
+        return f"{record.file}: {objects}, {record.seconds:.1f} s"
     threshold = record.threshold
     if isinstance(threshold, (tuple, list)):
         threshold = " to ".join(f"{value:.6g}" for value in threshold)
     elif isinstance(threshold, float):
         threshold = f"{threshold:.6g}"
-    parts = [_objects(record), f"threshold {threshold}", *in_pixels(record.in_pixels)]
+    parts = [objects, f"threshold {threshold}", *in_pixels(record.in_pixels)]
     parts += [splitting] if splitting else []
     return f"{record.file}: {', '.join(parts)}, {record.seconds:.1f} s"
 
@@ -239,10 +239,6 @@ def notes_on_machine() -> list[str]:
 def images(count: int) -> str:
     """Return a number of images in words."""
     return f"{count} image{'s' * (count != 1)}"
-
-
-def _objects(record: Record) -> str:
-    return f"{record.objects} object{'s' * (record.objects != 1)}"
 
 
 PAUSE = 10  # seconds between two lines about a stage if the output is not a terminal

@@ -27,7 +27,7 @@ from equilabel.storage.files import is_folder, open_regular, replacing
 from equilabel.storage.ome_zarr import is_zarr
 
 from .inputs import FILE, FOLDER, Input, expanded, kind_of, printable, quoted
-from .options import Options, RefusedError, refuse
+from .options import Options, as_typed, refuse
 from .parsing import fits, read_options, unit
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def differences(now: Provenance, then: Provenance) -> list[str]:
         for name in {**new, **old}:
             if new.get(name) != old.get(name):
                 option = new is now.parameters and name != "command"
-                word = f"--{name.replace('_', '-')}" if option else name
+                word = as_typed(name) if option else name
                 found.append(f"{word} {_value(new.get(name))} where it was {_value(old.get(name))}")
     return found
 
@@ -212,22 +212,21 @@ def describe_result(path: Path, name: str) -> Output:
     return {"file": file, "bytes": size, "sha256": checksum}
 
 
-def measured(path: Path, *, hashed: bool = True) -> tuple[int, str]:
-    """Return the bytes and the SHA-256 ("" if not `hashed`) of a file, or of all files in a folder.
+def measured(path: Path) -> tuple[int, str]:
+    """Return the bytes and the SHA-256 of a file, or of all files in a folder.
 
     The checksum of a folder is that of the names and checksums of its files. Raises OSError if the
     path does not exist, or there is a link, a pipe or a device.
     """
     if not is_folder(path):
         with os.fdopen(open_regular(path), "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest() if hashed else ""
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
             return os.fstat(file.fileno()).st_size, digest
     files = sorted(file for file in path.rglob("*") if not is_folder(file))
-    each = [measured(file, hashed=hashed) for file in files]
-    named = zip(each, files, strict=True)
-    lines = "".join(f"{one[1]}  {file.relative_to(path).as_posix()}\n" for one, file in named)
-    digest = hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
-    return sum(size for size, _ in each), digest if hashed else ""
+    sizes, digests = zip(*map(measured, files), strict=True) if files else ((), ())
+    named = zip(digests, files, strict=True)
+    lines = "".join(f"{each}  {file.relative_to(path).as_posix()}\n" for each, file in named)
+    return sum(sizes), hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 # ---------------------------------------------------------------------------------- JSON
@@ -296,8 +295,7 @@ def _content(path: Path, option: str, remedy: str) -> Facts:
             content = json.loads(file.read())
     except (OSError, ValueError, RecursionError, MemoryError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        message = f"{needs} cannot be read: {why}. {remedy}"
-        raise RefusedError(message) from error
+        refuse(f"{needs} cannot be read: {why}. {remedy}")
     for name, kind in {"format": int, "parameters": dict, "versions": dict}.items():
         value = content.get(name) if isinstance(content, dict) else None
         if type(value) is not kind or (kind is int and value != FORMAT):
@@ -339,8 +337,7 @@ def _fitting(entry: Any) -> Record:
     record = msgspec.convert(entry, Record)
     msgspec.convert(entry["frames"], list[Frame])
     if set(vars(record)) - BESIDE != set(entry) - BESIDE or len(record.sizes) not in (0, 3):
-        message = f"a record must have its fields, and no others; got {sorted(entry)}."
-        raise ValueError(message)
+        refuse(f"a record must have its fields, and no others; got {sorted(entry)}.")
     return record
 
 
@@ -414,7 +411,7 @@ def _check(path: Path, content: Facts, values: Mapping[str, Any], command: str) 
     for name in OPTIONS:
         value = values.get(name)
         if name in values and not fits(name, value):
-            option = f"--{name.replace('_', '-')}"
+            option = as_typed(name)
             refuse(
                 f"--from must have values that options can have; got {value!r} for {option} in "
                 f"{quoted(path)}. Correct it in a copy of the file, or type {option}."

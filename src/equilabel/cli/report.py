@@ -12,7 +12,7 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from html import escape
 from io import BytesIO
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path, PurePath
 from statistics import median
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from equilabel import PROPERTIES
 from equilabel.storage.files import open_regular
 
 from .inputs import FILE, expanded, kind_of, quoted
-from .options import RefusedError, refuse
+from .options import refuse
 from .progress import images, spoken
 from .results import BINS, add_sizes
 
@@ -133,17 +133,16 @@ def thumbnails(
     Only the first `MOST_PICTURES` images with an overlay get one, the others ""; those in `known`
     are not made again.
     """
-    shown = [each for each in overlays if each][:MOST_PICTURES]
-    left = len(shown)
+    shown = set(islice(filter(None, overlays), MOST_PICTURES))
+
+    def picture(overlay: tuple[str, str] | None) -> str:
+        if overlay is None or overlay not in shown:
+            return ""
+        uri = known.get(overlay[1]) or _thumbnail(out / overlay[0])
+        return f'<img src="{uri}" data-of="{overlay[1]}" alt="" loading="lazy">' if uri else ""
+
     with ThreadPoolExecutor(2) as pool:
-        made = pool.map(_thumbnail, [out / path for path, of in shown if of not in known])
-        for each in overlays:
-            uri = ""
-            if each and left:
-                left -= 1
-                uri = known.get(each[1]) or next(made)
-            data = f'src="{uri}" data-of="{each[1]}"' if each else ""
-            yield f'<img {data} alt="" loading="lazy">' if uri else ""
+        yield from pool.map(picture, overlays)
 
 
 def _thumbnail(path: Path) -> str:
@@ -171,8 +170,7 @@ WORDS = {"done": "finished", "skipped": "kept", "failed": "failed", "interrupted
 
 def failures(records: Sequence[Record]) -> Iterator[str]:
     """Yield the images that failed, with the reason for each."""
-    failed = [each for each in records if each.status == "failed"]
-    if failed:
+    if failed := [each for each in records if each.status == "failed"]:
         yield f'<section class="failures">\n<h2>{images(len(failed))} failed</h2>\n<ul>\n'
         for each in failed:
             yield f"<li><b>{escape(each.file)}</b> {escape(each.error)}</li>\n"
@@ -435,8 +433,7 @@ def _of_table(text: str) -> Groups:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
     except (OSError, ValueError, csv.Error) as error:
-        message = f"--group must be a CSV file that can be read; got {quoted(path)}: {error}."
-        raise RefusedError(message) from error
+        refuse(f"--group must be a CSV file that can be read; got {quoted(path)}: {error}.")
     names = [name for name in (rows[0] if rows else {}) if name not in ("file", None)]
     if not rows or "file" not in rows[0]:
         refuse(f"--group must have rows with a column 'file'; got none in {quoted(path)}.")

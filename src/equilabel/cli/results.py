@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel import PROPERTIES, regionprops_table
+from equilabel import PROPERTIES, Segmentation, regionprops_table
 from equilabel.quantities import derived_unit
 from equilabel.storage.table import write_table
 
-from .options import OME_ZARR
-from .records import describe_result
-from .trial import PIXEL
+from .options import OME_ZARR, Options
+from .records import Facts, Record, Sizes, describe_result
+from .trial import PIXEL, KnownAxes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -26,12 +26,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from equilabel import Segmentation
     from equilabel.array_types import HostArray
 
-    from .options import Options
-    from .records import Facts, Record, Sizes
-    from .trial import KnownAxes
 
 INTENSITY = re.compile(r"intensity_mean(-\d+)?")
 TOTALED = ("area", "volume", "num_pixels")

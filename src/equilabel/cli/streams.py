@@ -14,7 +14,7 @@ from inspect import signature
 from shutil import get_terminal_size
 from threading import Event, Thread, current_thread, main_thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from equilabel.descriptions import describe_stage
 from equilabel.devices.compiling import describe
@@ -22,12 +22,11 @@ from equilabel.storage.errors import FULL, causes, is_shortage
 
 from . import ENDING
 from .inputs import printable
-from .options import Options
+from .options import LENGTHS, Options
 
 if TYPE_CHECKING:
     import warnings
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Self
 
 # ---- Ctrl-C and other signals, before and during a run
 
@@ -224,7 +223,6 @@ def _give_up(error: Exception) -> None:
 # ---- Errors as one line of text, with the names of command-line options
 
 HANDLES = (errno.EMFILE, errno.ENFILE)
-LENGTHS = ("sigma", "closing", "opening", "background", "block-size", "grow")
 MEMORY = "out of memory"  # a possible end of an attempt
 
 
@@ -287,7 +285,7 @@ def _as_option(found: re.Match[str]) -> str:
     word, value = found["name"].replace("_", "-"), found.groupdict().get("value")
     if value in (None, "True", "False"):
         return f"--no-{word}" if value == "False" else f"--{word}"
-    if word in LENGTHS and value.replace(".", "", 1).isdecimal():
+    if found["name"] in LENGTHS and value.replace(".", "", 1).isdecimal():
         return f"--{word} {float(value):g}px"  # in pixels, whatever unit was typed
     return f"--{word} {value.strip(chr(39))}"
 

@@ -15,32 +15,31 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from equilabel.colors import COLORS
-from equilabel.forecast import BASE, LABELED, of_elements, of_pixels
+from equilabel.forecast import BASE, LABELED, of_pixels
 from equilabel.options import SegmentOptions, options_of
 from equilabel.quantities import parse
 from equilabel.storage.errors import is_shortage
-from equilabel.storage.images import TIFF
+from equilabel.storage.images import TIFF, read_header
 from equilabel.storage.memory import free, readable
-from equilabel.storage.metadata import doubt
+from equilabel.storage.metadata import Header, TiffImage, doubt
 from equilabel.storage.ome_zarr import find_image, is_zarr
 
+from .inputs import FILE, kind_of, quoted
+from .options import LENGTHS, OME_ZARR, ChunkOptions, Options, as_typed, refuse
 from .streams import explain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     import pandas as pd
 
     from equilabel.array_types import HostArray
-    from equilabel.storage.metadata import Header, TiffImage
 
-    from .options import Options
 
 # ---- What a file says of its axes, channels and pixel size, and notes about what was guessed
 
 MOST = 12  # channels listed in a message
-LENGTHS = ("sigma", "block_size", "background", "closing", "opening", "grow")
 PIXEL = "px"  # unit of lengths if the pixel size is unknown
 
 
@@ -54,11 +53,10 @@ def find_channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None
         if wanted in (None, 0) or str(wanted) in image.channels:
             return None, None
         only = "".join(f" or {name!r}" for name in image.channels)
-        message = (
+        refuse(
             f"--channel must be 0{only} for an image with one channel; got {wanted!r}. "
             "Leave it out."
         )
-        raise ValueError(message)
     axis = image.axes.index("C")
     count = image.pixels.shape[axis]
     if wanted is None and count == 1:
@@ -71,19 +69,17 @@ def find_channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None
     if colored and str(wanted).lower() in COLORS:
         return axis, str(wanted).lower()
     if colored and wanted is None:
-        message = (
+        refuse(
             "--channel must be given for an image in colors; got none. Pass --channel gray, or "
             f"one of {', '.join(COLORS[1:])}."
         )
-        raise ValueError(message)
     got = "none" if wanted is None else repr(wanted)
     folded = {name.casefold(): name for name in reversed(image.channels)}
     near = get_close_matches(str(wanted or "").casefold(), folded, n=1, cutoff=0.5)
-    message = (
+    refuse(
         f"--channel must be one of {_listed(image.channels, count)} for this image; got {got}. "
         f"{f'Did you mean {folded[near[0]]!r}?' if near else 'Pass --channel 0 for the first.'}"
     )
-    raise ValueError(message)
 
 
 def _listed(names: Sequence[str], count: int) -> str:
@@ -106,11 +102,10 @@ def spacing_of(image: TiffImage, options: Options) -> tuple[dict[str, float], st
         return {axis: image.spacing[axis] for axis in space if axis in image.spacing}, unit
     values = options.spacing if len(options.spacing) > 1 else options.spacing * len(space)
     if len(values) != len(space):
-        message = (
+        refuse(
             f"--spacing must be 1 or {len(space)} numbers for axes {space!r}; got {len(values)}. "
             "Pass one number for all axes, or leave it out to use that of the file."
         )
-        raise ValueError(message)
     return dict(zip(space, values, strict=True)), unit
 
 
@@ -150,24 +145,21 @@ def known_axes(image: TiffImage, options: Options, what: str = "an image") -> Kn
     spacing, unit = spacing_of(image, options)
     stacked = "T" in axes if options.stacked is None else options.stacked and len(axes) > 2
     if options.segment.get("track") and len(axes) < 3:
-        message = f"--track needs {what} of several frames; got axes {axes!r}. Leave it out."
-        raise ValueError(message)
+        refuse(f"--track needs {what} of several frames; got axes {axes!r}. Leave it out.")
     if options.outlines and len(axes) not in ((3,) if stacked else (2, 3)):
-        message = (
+        refuse(
             f"--outlines needs {what} of two axes, frames or planes; got axes {axes!r}. Leave it "
             "out, or pass the volumes one by one."
         )
-        raise ValueError(message)
     space = axes[stacked:]
     for name in (*LENGTHS, "min_size", "max_size"):
         value = options.segment.get(name)
         each = value if isinstance(value, tuple) else (value,)
         if "T" in space and any(isinstance(one, str) for one in each):
-            message = (
-                f"{name} must be in pixels where --no-stacked reads times as depth; got {value!r}. "
-                "Pass pixels, or leave --no-stacked out."
+            refuse(
+                f"{as_typed(name)} must be in pixels where --no-stacked reads times as depth; got "
+                f"{value!r}. Pass pixels, or leave --no-stacked out."
             )
-            raise ValueError(message)
     complete = all(axis == "T" or axis in spacing for axis in space)
     distances = tuple(spacing.get(axis, 1.0) for axis in space) if complete else None
     return KnownAxes(channel_axis, channel, axes, stacked, spacing, unit, distances)
@@ -222,11 +214,10 @@ def find_axes(path: Path, options: Options) -> Axes:
         found = _named(image, options)
         return replace(found, notes=(*found.notes, *missing))
     if options.channel is not None:
-        message = (
+        refuse(
             "--channel needs the axes of an OME-Zarr; got a plain Zarr, whose axes have no names. "
             "Leave it out."
         )
-        raise ValueError(message)
     given = options.spacing
     distances = given[0] if given is not None and len(given) == 1 else given
     how = {"spacing": distances, "unit": options.unit, "stacked": bool(options.stacked)}
@@ -238,11 +229,10 @@ def _named(image: TiffImage, options: Options, *, is_file: bool = False) -> Axes
     """Return the meaning of axes with names."""
     known = known_axes(image, options)
     if known.axes != "".join(sorted(known.axes, key="TZYX".index)):
-        message = (
+        refuse(
             "image must have its axes in the order T, Z, Y, X to be read in chunks; got "
             f"{known.axes!r}. Convert it to OME-Zarr in that order."
         )
-        raise ValueError(message)
     arguments = {**known.arguments, "channel": known.channel}
     arguments["unit"] = arguments["unit"] or None
     if known.distances is None:
@@ -279,7 +269,7 @@ def forecast(header: Header, options: Options) -> int:
     >>> forecast(Header((1000, 1000), "YX", "uint8"), Options(overlay=False))
     17000000
     """
-    channels, pixels = _channels(header), _pixels(header)
+    channels, pixels = channels_and_pixels(header)
     image = header.nbytes * (2 if channels > 1 else 1)  # a copy with channels last is measured
     measured = MEASURED if options.command == "measure" else LABELED
     base, each = of_pixels({**options.segment, **options.beside}, measured)
@@ -287,13 +277,10 @@ def forecast(header: Header, options: Options) -> int:
     return base + image + max(pixels * each, pixels * NUMBERS + drawn)  # not at the same time
 
 
-def _channels(header: Header) -> int:
-    return header.shape[header.axes.index("C")] if "C" in header.axes else 1
-
-
-def _pixels(header: Header) -> int:
-    """Return the number of pixels in one channel."""
-    return math.prod(header.shape) // max(1, _channels(header))
+def channels_and_pixels(header: Header) -> tuple[int, int]:
+    """Return the number of channels, and that of the pixels of each."""
+    channels = header.shape[header.axes.index("C")] if "C" in header.axes else 1
+    return channels, math.prod(header.shape) // max(1, channels)
 
 
 def _drawn(pixels: int, options: Options) -> int:
@@ -302,26 +289,7 @@ def _drawn(pixels: int, options: Options) -> int:
 
 def drawing(header: Header, options: Options) -> int:
     """Return the bytes that the overlay of an image that is not in memory takes."""
-    return BASE + _drawn(_pixels(header), options)
-
-
-def of_block(header: Header, options: Options) -> tuple[int, int]:
-    """Return bytes for an image labeled block by block: a constant, and per element of a block."""
-    return of_elements(options.segment, _channels(header) * np.dtype(header.dtype).itemsize)
-
-
-def is_in_blocks(path: Path, options: Options) -> bool:
-    """Return whether an image of a run is labeled block by block."""
-    from equilabel.storage.images import read_header
-
-    if options.command != "batch" or options.slices:
-        return False
-    if is_zarr(path):
-        return not takes_whole(path, options)
-    if options.too_large != "chunked" or path.suffix.lower() not in TIFF:
-        return False
-    limit = options.memory_limit
-    return limit is not None and forecast(read_header(path, series=options.series), options) > limit
+    return BASE + _drawn(channels_and_pixels(header)[1], options)
 
 
 def takes_whole(path: Path, options: Options) -> bool:
@@ -330,8 +298,6 @@ def takes_whole(path: Path, options: Options) -> bool:
     So do those of splitting, and of a threshold for each object, for which objects are split, too:
     in chunks, those that are larger than a block stay whole.
     """
-    from equilabel.storage.images import read_header
-
     given = options.segment
     if not (needs_whole(options) or given["split"] or given["threshold"] == "per_object"):
         return False
@@ -361,12 +327,89 @@ def refuse_too_large(path: Path, header: Header, options: Options) -> None:
         is_tiff = path.suffix.lower() in TIFF and not (options.series or options.slices)
         if options.command == "batch" and is_tiff and find_spec("zarr") is not None:
             blocks = "pass --too-large chunked, to label it block by block."
-        message = (
+        refuse(
             f"image must be labeled within --memory-limit, {readable(allowed)}; got {header}, "
             f"which takes about {readable(need)}. Pass a larger --memory-limit, with fewer --jobs "
             f"if memory is short, or {blocks}"
         )
-        raise ValueError(message)
+
+
+# ---- Whether an image is labeled block by block, and whether its options allow it
+
+
+def why_in_blocks(path: Path, options: Options, *, chunked: bool = False) -> str:
+    """Return the reason for labeling an image block by block; "" if it is labeled in memory.
+
+    A Zarr that fits into memory is labeled as a whole if its options ask for that, and not
+    `chunked`. Raises RefusedError if `chunked` is set but the image cannot be read in chunks.
+    """
+    if options.command != "batch" or (options.slices and not chunked):
+        return ""
+    if is_zarr(path):
+        return "" if takes_whole(path, options) and not chunked else "a Zarr"
+    is_tiff = kind_of(path) == FILE and path.suffix.lower() in TIFF
+    if chunked:
+        if not is_tiff:
+            refuse(f"--chunked needs a TIFF or a Zarr; got {quoted(path)}. Leave it out.")
+        return "--chunked"
+    if not is_tiff or options.too_large != "chunked":
+        return ""
+    try:
+        return too_large(forecast(read_header(path, series=options.series), options), options)
+    except Exception:  # reported when the file is read
+        return ""
+
+
+def too_large(need: int, options: Options) -> str:
+    """Say that an image takes more memory than allowed; "" if it does not."""
+    limit = options.memory_limit
+    if limit is None or need <= limit:
+        return ""
+    return (
+        f"an image that takes about {readable(need)} of memory, more than --memory-limit "
+        f"{readable(limit)}"
+    )
+
+
+def is_zarr_of_labels(out: Path) -> bool:
+    """Return whether a path is that of the Zarr of labels itself, not of a folder for results."""
+    return out.suffix.lower() == ".zarr" or is_among_labels(out)
+
+
+def is_among_labels(out: Path) -> bool:
+    """Return whether a path is in the folder of labels of an OME-Zarr."""
+    image = out.parent.parent
+    if out.parent.name != "labels" or not is_zarr(image):
+        return False
+    try:
+        return find_image(image).group is not None
+    except ValueError:
+        return False
+
+
+def refuse_own(typed: Collection[str]) -> None:
+    """Raise RefusedError if the user typed an option that only images in chunks have."""
+    for name in options_of(ChunkOptions):
+        if name in typed:
+            refuse(
+                f"--{name} needs an image in chunks: a Zarr, or a TIFF with --chunked; got "
+                "neither. Leave it out, or pass --chunked."
+            )
+
+
+def check_formats(options: Options) -> None:
+    """Raise RefusedError if tables or labels cannot be written in their formats."""
+    for option, value, package, other in (
+        ("format", "parquet", "pyarrow", "csv"),
+        ("outlines", "roi", "roifile", "geojson"),
+        ("labels_format", OME_ZARR, "zarr", "tiff"),
+    ):
+        if getattr(options, option) == value and find_spec(package) is None:
+            word = as_typed(option)
+            refuse(
+                f"{word} {value} needs {package}; got none installed. Install it with "
+                f"`pip install {package}`, or pass {word} {other}."
+            )
 
 
 # ---- A trial of the options, on small images

@@ -1,114 +1,135 @@
-"""Processes that label images: the pool, what each runs, and results on their way to the disk."""
+"""Processes that label images, here or on a Dask cluster, and results on their way to the disk."""
 
 from __future__ import annotations
 
 import logging
 import os
+import secrets
 import shutil
 import signal
 import sys
 import warnings
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from multiprocessing import get_context, parent_process, resource_tracker
-from multiprocessing.connection import wait
-from threading import Lock, Thread
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from multiprocessing import current_process, get_context, parent_process, resource_tracker
+from pathlib import Path
+from threading import Event, Lock, Thread
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from equilabel.devices import compiling
-from equilabel.storage.memory import keep_freed
+from equilabel.storage import memory
 
 from . import streams
+from .inputs import printable
 from .one import Job, label_one
-from .options import RefusedError
-from .records import Record
+from .options import Options, refuse, refuse_no_address
+from .records import Provenance, Record, differences, provenance
 from .streams import MEMORY, explain
 from .trial import check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
     from multiprocessing.connection import Connection
-    from pathlib import Path
 
-    from .options import Options
-    from .records import Provenance
+    from equilabel.chunked.engine import Cluster
+
+    Found = Generator[tuple[Job, Record]]
 
 THREADS = "EQUILABEL_NUM_THREADS"
-TIME = "time limit"  # a possible end of an attempt
+TIME, NEVER = "time limit", "not started"  # possible ends of an attempt, as MEMORY
 START = 900.0  # seconds a process may take to start, with compilation
+STARTS, PAUSE = 3, 0.5  # failed attempts to start a process before giving up; seconds in between
+POLL = 0.2  # seconds between checks of the time limit, and of the end of the run
+IDLE = 60.0  # seconds after which a process without a job ends, on a cluster
 NO_MEMORY, BROKEN = 70, 71  # exit codes
 
 
+@dataclass(frozen=True)
+class Run:
+    """What all images of a run have in common."""
+
+    options: Options
+    provenance: Provenance
+    folder: Path  # where the command was started: paths of images may be relative to it
+    place: Path  # folder for unfinished files, of a random name that no other run has
+    count: int  # most images at once
+    limit: float | None = None  # seconds after which work on an image is stopped
+    threads: int = 1  # of each process
+    idle: float | None = None  # seconds after which a process without a job ends
+
+    def is_gone(self) -> bool:
+        """Return whether the run has ended, or its folder is not visible from this machine."""
+        return not self.place.is_dir()
+
+
+# ---- A process
+
+
 class News(str):
-    """A message about what a worker is doing; "" if it is nothing of interest."""
+    """A message about what a process is doing; "" if it is nothing of interest."""
 
     __slots__ = ()
 
 
-class Worker:
-    """A process, the pipe to it, and its current job.
+class GoneError(Exception):
+    """The run has ended, or its folder is not visible from this machine."""
 
-    `job` is the current job, None if it is idle; `ready` tells whether the process has tried the
-    options. The other arguments are those of `serve`. Raises OSError if it cannot be started.
+
+class Worker:
+    """A process that labels images one by one, and the pipe to it.
+
+    Raises OSError if it cannot be started.
     """
 
-    def __init__(self, options: Options, provenance: Provenance, *how: Any) -> None:
+    def __init__(self, run: Run) -> None:
         context = get_context("spawn")  # a forked child would inherit locks of threads
-        self.job: Job | None = None
-        self.ready = False
-        self.since, self.late = monotonic(), 0.0
-        self.fingerprint = provenance.fingerprint
-        _start_tracker()  # first, because it unblocks signals
+        self.place, self.late = run.place, 0.0
         self.connection: Any  # of another type on Windows
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(
-            target=serve, args=(theirs, options, provenance, *how), daemon=True
-        )
-        try:
-            with streams.withheld():
-                self.process.start()
-        except BaseException:
-            self.connection.close()
-            raise
-        finally:
-            theirs.close()
+        with _starting:
+            _start_tracker()  # first, because it unblocks signals
+            self.connection, theirs = context.Pipe()
+            self.process = context.Process(target=serve, args=(theirs, run), daemon=True)
+            try:
+                with streams.withheld():
+                    self.process.start()
+            except BaseException:
+                self.connection.close()
+                raise
+            finally:
+                theirs.close()
 
-    def give(self, job: Job) -> None:
-        """Send a job."""
-        self.job, self.since = job, monotonic()
-        with suppress(OSError):  # it has died: `answer` reports this
-            self.connection.send(job)
+    def answer(
+        self, limit: float | None, ended: Callable[[], bool], tell: Callable[[str], None]
+    ) -> Any:
+        """Wait for a record, or for what is wrong with the options; None if the process died.
 
-    def watch(self, limit: float | None) -> None:
-        """Kill the process if it works on an image for too long, or does not start."""
-        most = limit if self.job is not None else START
-        if most is not None and monotonic() - self.since > most:
-            self.late = most
-            self.process.kill()
-
-    def answer(self) -> Record | str | None:
-        """Receive a record, news, or an error about the options; None if the process died."""
-        try:
-            answer: Record | str | None = self.connection.recv()
-        except (EOFError, OSError):
-            self.process.join()
-            answer = None
-        if not isinstance(answer, str):
-            self.job, self.since = None, monotonic()
-        return answer
+        It is killed after `limit` seconds. Raises GoneError once `ended` returns True.
+        """
+        since = monotonic()
+        while True:
+            if ended():
+                message = f"a run must not end before its images; got none at {str(self.place)!r}."
+                raise GoneError(message)
+            try:
+                if self.connection.poll(POLL):
+                    answer = self.connection.recv()
+                    if not isinstance(answer, News):
+                        return answer
+                    tell(answer)
+            except (EOFError, OSError):
+                self.process.join()
+                return None
+            if limit is not None and monotonic() - since > limit:
+                self.late = limit
+                self.process.kill()
 
     def alive(self) -> bool:
         """Return whether it can get another job."""
         return not self.late and self.process.is_alive()
-
-    def failure(self, job: Job) -> Record:
-        """Return the record of an image whose process died."""
-        shutil.rmtree(job.place, ignore_errors=True)
-        how = self.cause()
-        return job.failure(self.fingerprint, explain_end(how, self.late), how)
 
     def cause(self) -> str:
         """Return in a few words how the process ended."""
@@ -148,24 +169,13 @@ def explain_end(how: str, limit: float = 0) -> str:
     )
 
 
-def serve(
-    connection: Connection,
-    options: Options,
-    provenance: Provenance,
-    threads: int,
-    folder: Path | None = None,
-    idle: float | None = None,
-) -> None:
-    """Receive jobs and send records, until the pipe is closed or there was none for `idle` seconds.
-
-    `folder` is that to which the paths of jobs are relative, by default the current one.
-    """
+def serve(connection: Connection, run: Run) -> None:
+    """Receive jobs and send records, until the pipe is closed or there was none for `run.idle`."""
     streams.ignore()
-    if folder is not None:
-        os.chdir(folder)
-    keep_freed()
+    os.chdir(run.folder)
+    memory.keep_freed()
     Thread(target=_follow, daemon=True).start()
-    os.environ.setdefault(THREADS, str(threads))
+    os.environ.setdefault(THREADS, str(run.threads))
     logging.getLogger("tifffile").addHandler(logging.NullHandler())  # real problems raise errors
     turn = Lock()
 
@@ -178,9 +188,9 @@ def serve(
 
     try:
         with compiling.listening(tell):
-            send(check(options))
-            while connection.poll(idle):
-                send(label_one(connection.recv(), options, provenance))
+            send(check(run.options))
+            while connection.poll(run.idle):
+                send(label_one(connection.recv(), run.options, run.provenance))
     except (EOFError, BrokenPipeError, ConnectionError):
         return  # the parent has no more jobs
     except MemoryError:
@@ -213,10 +223,108 @@ def _follow() -> None:
         os._exit(BROKEN)
 
 
-POLL = 0.2  # seconds between calls of `stop`
-STARTS = 3  # failed attempts to start a process before giving up
-PAUSE = 0.5  # seconds between these attempts
-AGAIN = "-again"  # ending of the folder of a second attempt
+# ---- An image in a process, for a thread here or in a worker of Dask
+
+_idle: list[Worker] = []  # processes that have tried the options
+_starting = Lock()
+
+
+def label_in_process(
+    job: Job,
+    run: Run,
+    ended: Callable[[], bool],
+    tell: Callable[[str], None] = lambda _: None,
+    ready: Callable[[], None] = lambda: None,
+) -> tuple[Job, Record | str]:
+    """Label an image in a process; return its job, with the folder of its results, and its record.
+
+    In place of the record, returns a message (str) if the options fit no image. `ready` is called
+    once a process has tried them. Raises GoneError if `ended` returns True meanwhile.
+    """
+    job = replace(job, place=run.place / f"{job.number}-{secrets.token_hex(4)}")
+    worker = _ready_worker(job, run, ended, tell)
+    if isinstance(worker, (Record, str)):
+        return job, worker
+    ready()
+    kept = False
+    try:
+        with suppress(OSError):  # it has died: `answer` reports this
+            worker.connection.send(job)
+        record = worker.answer(run.limit, ended, tell)
+        kept = worker.alive()
+        if record is None:
+            shutil.rmtree(job.place, ignore_errors=True)
+            how = worker.cause()
+            error = explain_end(how, worker.late)
+            record = job.failure(run.provenance.fingerprint, error, how)
+        return job, record
+    finally:
+        _idle.append(worker) if kept else worker.end()
+
+
+def _ready_worker(
+    job: Job, run: Run, ended: Callable[[], bool], tell: Callable[[str], None]
+) -> Worker | Record | str:
+    """Return a process that has tried the options, or what to answer if there is none."""
+    while _idle:
+        with suppress(IndexError):  # another thread has taken it
+            worker = _idle.pop()
+            if worker.place == run.place and worker.alive():
+                return worker
+            worker.end()
+    why = ""
+    for number in range(STARTS):
+        sleep(PAUSE if number else 0)
+        try:
+            worker = Worker(run)
+        except OSError as error:
+            why = explain(error)
+            continue
+        answer = None
+        try:
+            answer = worker.answer(START, ended, tell)
+        finally:
+            if answer != "":
+                worker.end()
+        if answer is not None:
+            return worker if answer == "" else str(answer)
+        how = f"no answer in {worker.late:g} s" if worker.late else worker.cause()
+        why = f"{how} of a process that was starting. Is the memory full?"
+    text = f"worker processes must start; got {STARTS} failures, the last: {why}"
+    return job.failure(run.provenance.fingerprint, text, NEVER)
+
+
+def _is_to_be_repeated(job: Job, record: Record, *, alone: bool) -> bool:
+    """Return whether an image is tried again: its first attempt did not finish.
+
+    An image that was `alone` on the machine and took too long or too much memory is not.
+    """
+    broke_off = record.status == "failed" and len(record.attempts) > len(job.attempts)
+    was_alone = alone and record.attempts[-1:] in ((TIME,), (MEMORY,))
+    return broke_off and record.attempts[-1] != NEVER and not was_alone
+
+
+def _tried_twice(
+    jobs: Iterable[Job], attempt: Callable[[Iterable[Job], int], Found], count: int
+) -> Found:
+    """Yield the record of each image; those whose process ended are tried again, one by one.
+
+    `attempt` labels images, some of them at once.
+    """
+    again = []
+    for job, record in attempt(jobs, count):
+        if _is_to_be_repeated(job, record, alone=count == 1):
+            again.append(replace(job, attempts=record.attempts))
+        else:
+            yield job, record
+    for job, record in attempt(again, 1):
+        if record.status == "failed":
+            said = f"It was tried twice; the first attempt ended with {job.attempts[0]}."
+            record = replace(record, error=f"{record.error} {said}")
+        yield job, record
+
+
+# ---- The images of a run, in processes of this machine
 
 
 def label_all(
@@ -229,163 +337,57 @@ def label_all(
     stop: Callable[[], bool],
     begin: Callable[[], None],
     tell: Callable[[str], None],
-) -> Generator[tuple[Job, Record]]:
+) -> Found:
     """Label images in `count` processes, and yield each one when it is finished.
 
     `limit` is in seconds for each image. Once `stop` returns True, current work is dropped. `begin`
-    is called once, when the options have passed their trial. `tell` is called with what takes long
-    (functions are compiled), and with "" at the end of that. Raises RefusedError if the options fit
-    no image, or no process can be started.
+    is called when the options have passed their trial, and again later. `tell` is called with what
+    takes long (functions are compiled), and with "" at the end of that. Raises RefusedError if the
+    options fit no image, or no process can be started.
     """
-    pool = _Pool(deque(jobs), options, provenance, limit, begin, tell, min(count, len(jobs)))
-    try:
-        while pool.pending() and not stop():
-            pool.start_workers()
-            yield from pool.receive()
-    finally:
-        pool.close()
+    count = min(count, len(jobs))
+    given = options, provenance, Path.cwd(), jobs[0].place.parent, count, limit
+    run, ready = Run(*given, threads=max(1, _cores() // count)), Event()
 
-
-@dataclass
-class _Pool:
-    """Workers, waiting jobs, and jobs to be tried again."""
-
-    waiting: deque[Job]
-    options: Options
-    provenance: Provenance
-    limit: float | None
-    begin: Callable[[], None]
-    tell: Callable[[str], None]
-    most: int  # workers
-    again: deque[Job] = field(default_factory=deque)
-    workers: list[Worker] = field(default_factory=list)
-    approved: bool = False  # whether the options have been tried
-    held: bool = False  # whether to start no worker until another image is finished
-    failures: list[str] = field(default_factory=list)  # reasons of consecutive failed starts
-
-    def pending(self) -> bool:
-        """Return whether any job is left."""
-        return bool(self.waiting or self.again or any(one.job for one in self.workers))
-
-    def start_workers(self) -> None:
-        """Start workers for the waiting jobs; a single one for jobs that are tried again."""
-        if not self.waiting and not self.workers and self.again:
-            self.waiting.append(self.again.popleft())
-            self.most = 1
-        while len(self.workers) < self.most and not (self.held and self.workers):
-            if sum(not one.ready for one in self.workers) >= len(self.waiting):
-                break
+    def attempt(jobs: Iterable[Job], most: int) -> Found:
+        _end_idle()
+        waiting, running, ended = deque(jobs), set[Future[tuple[Job, Any]]](), Event()
+        held = False  # whether to start no process until another image is finished
+        with ThreadPoolExecutor(most) as pool:
             try:
-                share = max(1, _cores() // self.most)
-                self.workers.append(Worker(self.options, self.provenance, share))
-            except OSError as error:
-                self.count_failure(explain(error))
-                break
+                while (waiting or running) and not stop():
+                    while waiting and len(running) <= most and not (held and running):
+                        how = run, ended.is_set, tell, ready.set
+                        running.add(pool.submit(label_in_process, waiting.popleft(), *how))
+                    done, running = wait(running, POLL, FIRST_COMPLETED)
+                    if ready.is_set():
+                        begin()
+                    for job, record in (future.result() for future in done):
+                        why = record if isinstance(record, str) else ""
+                        why = why or (record.error if record.attempts[-1:] == (NEVER,) else "")
+                        held = bool(why)
+                        if not held:
+                            yield job, record
+                        elif running:  # others do its work
+                            waiting.appendleft(job)
+                        elif not ready.is_set():
+                            refuse(why)
+                        else:
+                            for each in (job, *waiting):
+                                yield each, each.failure(provenance.fingerprint, why, NEVER)
+                            waiting.clear()
+            finally:
+                ended.set()
 
-    def count_failure(self, why: str) -> None:
-        """Count a worker that did not start; the others go on."""
-        self.held = True
-        if self.workers:
-            return
-        self.failures.append(why)
-        if len(self.failures) < STARTS:
-            sleep(PAUSE)
-        elif not self.approved:
-            raise RefusedError(self.failure_message())
-
-    def failure_message(self) -> str:
-        """Return the error message for when no worker can be started."""
-        return f"worker processes must start; got {STARTS} failures, the last: {self.failures[-1]}"
-
-    def receive(self) -> Generator[tuple[Job, Record]]:
-        """Receive answers of workers, and send them more jobs."""
-        if len(self.failures) >= STARTS:
-            yield from self.give_up()
-        connections = [one.connection for one in self.workers]
-        ready = wait(connections, POLL) if connections else []
-        for worker in self.workers:
-            worker.watch(self.limit)
-        for worker in [one for one in self.workers if one.connection in ready]:
-            job, answer = worker.job, worker.answer()
-            if isinstance(answer, News):
-                self.tell(answer)
-                continue
-            if job is None:
-                self.start(worker, answer)
-                continue
-            record = answer if isinstance(answer, Record) else worker.failure(job)
-            if worker.alive() and self.waiting:
-                worker.give(self.waiting.popleft())
-            else:
-                self.remove(worker)
-            self.held = False
-            yield from self.finish(job, record)
-
-    def start(self, worker: Worker, answer: Record | str | None) -> None:
-        """Send a new worker its first job, unless it cannot work."""
-        if answer == "" and self.waiting:
-            if not self.approved:
-                self.begin()
-            worker.ready = self.approved = True
-            self.failures.clear()
-            worker.give(self.waiting.popleft())
-            return
-        self.remove(worker)
-        if answer is None:
-            how = f"no answer in {worker.late:g} s" if worker.late else worker.cause()
-            self.count_failure(f"{how} of a process that was starting. Is the memory full?")
-        elif answer and not self.approved:
-            raise RefusedError(str(answer))
-        elif answer:
-            self.count_failure(str(answer))
-
-    def finish(self, job: Job, record: Record) -> Generator[tuple[Job, Record]]:
-        """Yield the record of an image, unless it will be tried again."""
-        if is_to_be_repeated(job, record, alone=self.most == 1):
-            place = job.place.with_name(job.place.name + AGAIN)
-            self.again.append(replace(job, place=place, attempts=record.attempts))
-            return
-        yield job, tried_twice(job, record)
-
-    def give_up(self) -> Generator[tuple[Job, Record]]:
-        """Yield a failure for each remaining job, because no worker can be started."""
-        left = [*self.waiting, *self.again]
-        self.waiting.clear()
-        self.again.clear()
-        for job in left:
-            made_with = self.provenance.fingerprint
-            yield job, job.failure(made_with, self.failure_message(), "not started")
-
-    def remove(self, worker: Worker) -> None:
-        """Kill a worker and forget it."""
-        self.workers.remove(worker)
-        worker.end()
-
-    def close(self) -> None:
-        """Kill all workers, whatever they are doing."""
-        for worker in self.workers:
-            worker.process.kill()
-        for worker in self.workers:
-            worker.end()
+    try:
+        yield from _tried_twice(jobs, attempt, count)
+    finally:
+        _end_idle()
 
 
-def is_to_be_repeated(job: Job, record: Record, *, alone: bool) -> bool:
-    """Return whether an image is tried again: its first attempt did not finish.
-
-    An image that was `alone` on the machine and took too long or too much memory is not.
-    """
-    broke_off = record.status == "failed" and len(record.attempts) > len(job.attempts)
-    was_alone = alone and record.attempts[-1:] in ((TIME,), (MEMORY,))
-    return broke_off and not (job.attempts or was_alone)
-
-
-def tried_twice(job: Job, record: Record) -> Record:
-    """Return the record of an image; if its second attempt failed, the error mentions the first."""
-    if record.status != "failed" or not job.attempts:
-        return record
-    first = job.attempts[0]
-    error = f"{record.error} It was tried twice; the first attempt ended with {first}."
-    return replace(record, error=error)
+def _end_idle() -> None:
+    while _idle:
+        _idle.pop().end()
 
 
 def _cores() -> int:
@@ -401,8 +403,7 @@ def settling(
     `keep` is called in a thread with a job and its record, and returns the final record; `show` is
     then called with it, in one thread at a time. The function waits while all threads are busy, and
     raises what was raised in them; with one thread, images are kept in the order of calls. All are
-    kept when the with block ends. If the program is killed, the next run finds the results (see
-    `find_finished`).
+    kept when the with block ends.
     """
     turn, under_way = Lock(), deque[Future[None]]()
 
@@ -420,3 +421,119 @@ def settling(
         yield add
     for each in under_way:
         each.result()
+
+
+# ---- The images of a run, on a Dask cluster: one task for each
+
+
+def check_scheduler(address: str | None, *, jobs: int) -> None:
+    """Raise RefusedError if an address is not that of a Dask scheduler, or cannot be used."""
+    if address is None:
+        return
+    refuse_no_address(address)
+    if jobs != 1:
+        refuse(
+            f"--jobs and --scheduler must not be combined; got both, --jobs {jobs}. Leave out "
+            "--jobs: the threads of the cluster's workers say how many images are labeled at once."
+        )
+    if find_spec("distributed") is None:
+        refuse(
+            "--scheduler needs Dask; got none installed. Install it with "
+            "`pip install equilabel[dask]`."
+        )
+
+
+def label_on_cluster(
+    jobs: Sequence[Job],
+    options: Options,
+    provenance: Provenance,
+    *,
+    address: str,
+    limit: float | None,
+    stop: Callable[[], bool],
+    begin: Callable[[], None],
+    tell: Callable[[str], None],
+) -> Found:
+    """Label images on a cluster, and yield each image when it is finished.
+
+    The arguments are those of `label_all`. Raises RefusedError if the scheduler cannot be reached,
+    its workers do not see the files, or the options cannot be used; LostSchedulerError if the
+    scheduler is lost later: the images that were yielded are done.
+    """
+    from equilabel.chunked.engine import LostSchedulerError, connected
+
+    try:
+        connection = connected(address)
+        cluster = connection.__enter__()
+    except (OSError, ValueError) as error:
+        refuse(
+            f"--scheduler must be the address of a Dask scheduler that runs; got {address!r}: "
+            f"{explain(error)} Start it with `dask scheduler`, or correct the address."
+        )
+
+    def attempt(jobs: Iterable[Job], most: int) -> Found:
+        tasks = ((job, run) for job in jobs)
+        for (job, _), answer in cluster.outcomes(label_there, tasks, stop, most):
+            if isinstance(answer, BaseException):
+                name = type(answer).__name__
+                yield job, job.failure(provenance.fingerprint, explain(answer), name)
+                continue
+            job, record = answer
+            if isinstance(record, str):
+                refuse(record)
+            begin()
+            yield job, record
+
+    try:
+        given = options, provenance, Path.cwd(), jobs[0].place.parent.absolute()
+        run = Run(*given, cluster.threads(), limit, idle=IDLE)
+        refuse_cluster(cluster, run, address, jobs[0].path)
+        tell("starting processes on the cluster")
+        yield from _tried_twice(jobs, attempt, 0)
+    except LostSchedulerError as error:
+        message = (
+            f"--scheduler must stay reachable until all is done; got none at {address!r} any more. "
+            "Start it again, and run again with --resume: images that are done are kept."
+        )
+        raise LostSchedulerError(message) from error
+    finally:
+        connection.__exit__(None, None, None)
+
+
+def refuse_cluster(cluster: Cluster, run: Run, address: str, image: Path) -> None:
+    """Raise RefusedError if there are no Dask workers, or one cannot work on a run."""
+    if not run.count:
+        refuse(
+            f"--scheduler must have workers; got none at {address!r}. Start some with "
+            f"`dask worker {address}`."
+        )
+    for worker, answer in cluster.everywhere(examine, run, image).items():
+        if isinstance(answer, BaseException):
+            answer = f"have equilabel installed, as this machine; got {explain(answer)} Install it"
+        if answer:
+            refuse(printable(f"workers of --scheduler must {answer} (on {worker})."))
+
+
+def examine(run: Run, image: Path) -> str:
+    """Return why a Dask worker cannot work on a run, checked with one image; "" if it can."""
+    if os.name == "nt":
+        return "run on Linux or macOS; got Windows. Start them there"
+    other = differences(provenance(run.options), run.provenance)
+    if other:
+        return f"have the versions of this machine; got {'; '.join(other)}. Install the same"
+    for path in (run.place, run.folder / image):
+        if not path.exists():
+            return (
+                f"see images and --out under the same paths as this machine; got no {str(path)!r}. "
+                "Use a folder that all machines share"
+            )
+    return ""
+
+
+def label_there(job: Job, run: Run) -> tuple[Job, Record | str]:
+    """Label an image in a worker of Dask, which is a daemon: Python lets it have no processes."""
+    vars(current_process())["_config"]["daemon"] = False
+    if run.options.memory_limit is None:
+        limit = memory.free() * 9 // 10 // run.count
+        run = replace(run, options=replace(run.options, memory_limit=limit))
+    return label_in_process(job, run, run.is_gone)
