@@ -85,11 +85,7 @@ class ZarrOutput:
 
     @classmethod
     def at(cls, path: Any, chunks: Any = None) -> ZarrOutput:
-        """Return an array at a path, which each process opens once.
-
-        Its chunks are at another path if there is one, where they are no array before it is
-        described there.
-        """
+        """Return an array at a path, whose chunks may be elsewhere until it is described there."""
         return cls(partial(_open, path, secrets.token_hex(8), chunks))
 
     @property
@@ -177,11 +173,7 @@ def zarr_at(path: Any, *, read_only: bool = True) -> Any:
 
 
 def chunks_of(path: Any, made: Any, out: Any) -> Any:
-    """Return where the chunks of an array are that is described at a path in the folder `made`.
-
-    In a store, whose files cannot be renamed, that is the place that it will have in `out`; None
-    elsewhere.
-    """
+    """Return where in a store, whose files keep their names, chunks of `made` are; or None."""
     if not is_remote(out):
         return None
     return out if path == made else out / path.name
@@ -200,11 +192,8 @@ def create_zarr(
 ) -> None:
     """Create an array for labels, or keep an existing one of the same description, unless `fresh`.
 
-    Chunks are compressed by LZ4 without a filter: labels repeat along rows, which shuffling of
-    bytes or bits would hide, and it takes longer. A CRC-32C finds damage on reading. Chunks without
-    labels are stored, so that a missing chunk is an error. `shards` are the sides of files of
-    several chunks, each of which is written at once; `axes` are names of axes, which format 2 does
-    not have.
+    LZ4 without a filter: labels repeat along rows, which shuffling would hide. A CRC-32C finds
+    damage; chunks without labels are stored, so that a missing one is an error. `axes` are names.
     """
     import zarr
     from numcodecs import Blosc
@@ -244,10 +233,9 @@ def new_output(
 
 
 class Kept:
-    """Labels of blocks of an array in memory, kept from labeling to writing.
+    """Labels of blocks of an array in memory, kept from labeling to writing: runs if there are any.
 
-    They are runs if a method finds these, otherwise in `array`. `out` receives the final labels:
-    int32 or int64, in C order; its content is overwritten.
+    `out`, int32 or int64 in C order, receives the final labels.
     """
 
     def __init__(self, shape: tuple[int, ...], out: HostArray | None = None) -> None:
@@ -291,11 +279,10 @@ SHARE = 0.9  # of the memory that blocks in progress leave free
 
 
 class HeldLabels:
-    """Labels of blocks on GPUs, for workers that are threads of one process.
+    """Labels of blocks on the GPUs of a device, for workers that are threads of one process.
 
-    They leave enough memory for as many blocks in progress as there are `workers`. Free memory is
-    what CuPy may still allocate: `cupy.get_default_memory_pool().set_limit` limits it. `device` is
-    "cuda", for all GPUs, or "cuda:<index>".
+    They leave memory for as many blocks in progress as there are `workers`, within the limit of
+    CuPy's default memory pool.
     """
 
     def __init__(self, device: str, blocks: Blocks, workers: int) -> None:
