@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import threading
 import weakref
@@ -323,27 +324,25 @@ def read_part(array: Any, part: Slices) -> HostArray:
     """Read a part of a Zarr array, or of anything indexed like one; it must not be changed."""
     if not _is_ours(array):
         return np.asarray(array[part])
-    return np.asarray(_loop.run(array.async_array.getitem(part)))
+    return np.asarray(_here.run(array.async_array.getitem(part)))
 
 
 def write_part(array: Any, part: Slices, values: HostArray) -> None:
     """Write a part of a Zarr array; a store may keep the memory of `values`."""
     if _is_ours(array):
-        _loop.run(array.async_array.setitem(part, values))
+        _here.run(array.async_array.setitem(part, values))
     else:
         array[part] = values
 
 
 def _is_ours(array: Any) -> bool:
-    """Return whether this thread can run the event loop of a store: it has none that is running."""
-    import asyncio
-
+    """Return whether this thread can run an event loop for a store: none is running in it."""
     store = type(getattr(array, "store", None)).__name__
     return store in ANY_LOOP and asyncio._get_running_loop() is None
 
 
-class _Here(ThreadPoolExecutor):
-    """Executor that runs each function at once in the calling thread."""
+class _Executor(ThreadPoolExecutor):
+    """Runs each function at once in the calling thread, such as one that opens a file."""
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **more: Any) -> Future[Any]:
         """Return a future that is done."""
@@ -355,39 +354,22 @@ class _Here(ThreadPoolExecutor):
         return future
 
 
-class _Loop(threading.local):
-    """An event loop for each thread, made when first needed, and closed when the thread ends."""
+class _Here(threading.local):
+    """An event loop for each thread, which is closed with it."""
 
-    loop: Any = None
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._runner.get_loop().set_default_executor(_Executor(1))
+        weakref.finalize(self._runner, self._runner.get_loop().close)
 
     def run(self, work: Any) -> Any:
-        """Return the result of a coroutine."""
-        import asyncio
-
-        if self.loop is None:
-            self.loop = asyncio.new_event_loop()
-            self.loop.set_default_executor(_Here(1))  # for blocking calls, such as opening files
-            self.owner = _Owner()
-            weakref.finalize(self.owner, self.loop.close)
+        """Return the result of a coroutine; after an error, nothing of it goes on."""
         try:
-            return self.loop.run_until_complete(work)
+            return self._runner.run(work)
         except BaseException:
-            self.loop.run_until_complete(_end_others())
+            self._runner.close()
+            self.__init__()  # type: ignore[misc]
             raise
 
 
-async def _end_others() -> None:
-    """Cancel the tasks of this loop that read other chunks, after one has failed."""
-    import asyncio
-
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
-
-
-class _Owner:
-    """Object that is destroyed when its thread ends."""
-
-
-_loop = _Loop()
+_here = _Here()
