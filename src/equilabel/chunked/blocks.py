@@ -30,17 +30,7 @@ LARGE = 2**24  # elements of a block by default
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks of equal sides of an image without empty axes; the last along an axis may be shorter.
-
-    >>> blocks = Blocks((5, 4), (2, 4))
-    >>> blocks.counts, blocks.slices(2)
-    ((3, 1), (slice(4, 5, None), slice(0, 4, None)))
-    >>> around = Blocks((5, 4), (2, 4), periodic=(True, False))
-    >>> blocks.neighbor(2, (1, 0)), around.neighbor(2, (1, 0))
-    (None, 0)
-    >>> blocks.steps_forward(2)
-    [(0, 1), (1, -1), (1, 0), (1, 1)]
-    """
+    """Blocks of equal sides of an image without empty axes; the last of an axis may be shorter."""
 
     shape: tuple[int, ...]
     sides: tuple[int, ...]
@@ -114,13 +104,7 @@ class Blocks:
 def large_sides(
     shape: tuple[int, ...], stored: tuple[int, ...], most: int = LARGE
 ) -> tuple[int, ...]:
-    """Return the sides of blocks of up to `most` elements: joined chunks, as cubic as possible.
-
-    A block has more elements if a single chunk has.
-
-    >>> large_sides((2048, 2048, 2048), (64, 64, 64))
-    (256, 256, 256)
-    """
+    """Return the sides of blocks of joined chunks: up to `most` elements or one chunk, as cubes."""
     sides = [min(side, length) for side, length in zip(stored, shape, strict=True)]
     while True:
         open_axes = [axis for axis, side in enumerate(sides) if side < shape[axis]]
@@ -142,10 +126,9 @@ def cut_faces(
     depth: int,
     count: int,
 ) -> tuple[tuple[HostArray, ...], tuple[HostArray, ...]]:
-    """Copy the first and last `depth` layers of the labels of a block along each axis.
+    """Copy the first and last `depth` layers of labels along each axis, where a block follows.
 
-    Nothing is copied at the ends where no block follows. Up to 65,535 labels (`count`) are copied
-    as 16 bits.
+    Up to 65,535 labels (`count`) are copied as 16 bits.
     """
     dtype = np.dtype(np.uint16) if count < 2**16 else labels.dtype
     axes = len(labels.shape)
@@ -216,10 +199,8 @@ def touching(
 ) -> NDArray[np.int64]:
     """Return pairs of labels of two adjacent layers that touch, (K, 2), with repetitions.
 
-    `values` are those of the components of either layer, or empty for masks. A neighbor may be
-    `hops` steps to the side of the opposite element. If an element is connected to the opposite
-    one, so are the other neighbors around that one: these are read only if the opposite one is not
-    a neighbor.
+    `values` are as `Faces.values`. A neighbor may be `hops` steps to the side of the opposite
+    element; it is not compared where the opposite element is one, because both are connected then.
     """
     axes = mine.ndim
     if axes < 2:
@@ -272,14 +253,10 @@ MANY = 2**16  # fewer components are not worth the transfer to a GPU
 def unite(
     firsts: NDArray[np.int64], edges: Iterable[NDArray[np.int64]], device: str = "cpu"
 ) -> tuple[NDArray[np.integer], int]:
-    """Assign numbers from 1 to the components of the whole image, by their first elements.
+    """Return numbers of components of the whole image from 1, by first elements, and how many.
 
-    `firsts`, (P,), are the different first elements of the components of blocks, and are
-    overwritten; `edges` are (E, 2) pairs that touch, in any order. Components are sorted on
-    `device`.
-
-    >>> unite(np.array([7, 0, 3]), [np.array([[0, 2]])])
-    (array([2, 1, 2], dtype=int32), 2)
+    `firsts`, (P,), of the components of blocks, are overwritten; `edges` are (E, 2) pairs that
+    touch.
     """
     from equilabel.runs.cpu import seams
 
@@ -339,10 +316,10 @@ def number_components(
 ) -> tuple[Numbers, int]:
     """Merge the components of all blocks; return their final labels, and how many there are.
 
-    `offsets`, (blocks + 1,), say where the merged components of each block begin. `pairs` are two
-    blocks and their (K, 2) merged components that touch, from 0, in any order. `select` returns
-    which labels are kept, from their pixels, first and last + 1 coordinates; others are 0.
-    Components are sorted on `device`, by their first elements; if `by_blocks`, by their blocks.
+    The merged components of each block begin at `offsets`, (blocks + 1,). `pairs` are two blocks
+    and their (K, 2) merged components that touch, from 0. `select` returns which labels are kept,
+    from their pixels, first and last + 1 coordinates. Labels are sorted by first elements; if
+    `by_blocks`, by blocks.
     """
     blocks = len(offsets) - 1
     firsts = np.arange(offsets[-1])

@@ -136,16 +136,12 @@ class Numbers(NamedTuple):
 class Saved:
     """Results of blocks that later stages read: files by stage and group of blocks in a folder.
 
-    A record is a list of arrays; those of a group, which have names, are stored at once. The
-    folder is on a disk or in a store that all workers can read. Without one, records stay in the
-    memory of this process.
+    A record is a list of arrays; those of a group are stored at once. Without a folder, which all
+    workers can read, records stay in the memory of this process.
     """
 
     def __init__(self, folder: Any = None, token: str | None = None, together: int = 1) -> None:
-        """Take a folder that exists, and how many blocks form a group.
-
-        `token` is that of this run: what processes keep in memory must not be of an earlier one.
-        """
+        """Take a folder that exists, the token of this run, and how many blocks form a group."""
         self.folder, self.token, self.together = folder, token or new_token(), together
         self._records: dict[tuple[str, int], Mapping[str, Arrays]] = {}  # without a folder
         self._cache = _cache_of(folder, self.token)
@@ -174,10 +170,7 @@ class Saved:
         return Saved(self.folder / name, self.token, self.together)
 
     def save(self, stage: str, group: int, records: Mapping[str, Arrays]) -> None:
-        """Store the records of a group: write its file, which is renamed when it is complete.
-
-        It is not flushed to the disk: damage after a loss of power is found by checksums.
-        """
+        """Store the records of a group. Not flushed: checksums find damage after power is lost."""
         if self.folder is None:
             self._records[stage, group] = records
             return
@@ -308,11 +301,7 @@ class Cache:
 
 
 def blocks_together(shape: Sequence[int], sides: Sequence[int]) -> int:
-    """Return how many blocks of some sides form a group: up to 32, in 256 groups or more.
-
-    >>> blocks_together((2048,) * 3, (64,) * 3), blocks_together((2048,) * 3, (256,) * 3)
-    (32, 2)
-    """
+    """Return how many blocks of some sides form a group: up to 32, in 256 groups or more."""
     number = prod(-(-length // side) for length, side in zip(shape, sides, strict=True))
     return max(1, min(32, number // 256, MOST // prod(sides)))
 
@@ -367,9 +356,8 @@ def temporary() -> Iterator[Path]:
 def unfinished(out: Any, manifest: Mapping[str, Any], *, resume: bool) -> Iterator[Any]:
     """Make or find the folder of a run, and lock it; it is removed when the run is complete.
 
-    `manifest` holds image, arguments and versions as JSON; to resume a run, it must be the same.
-    Raises RuntimeError if another run makes the same result now, OtherRunError if an earlier run
-    has another manifest, and OSError if the folder cannot be written.
+    To resume a run, the `manifest` must be the same: otherwise OtherRunError. RuntimeError if
+    another run makes the same result now.
     """
     folder = folder_for(out)
     with _locked(folder, out):

@@ -40,11 +40,7 @@ MANY = 100_000  # with more chunks, labels are stored in shards
 
 
 def check_chunks(chunks: Any, source: Source) -> tuple[int, ...]:
-    """Return the sides of a block; raise TypeError or ValueError.
-
-    `chunks` is a number for all axes or for each; -1 is the whole axis. None means a default for
-    the image.
-    """
+    """Return the sides of a block: `chunks`, where -1 is the whole axis, or a default."""
     shape = source.shape
     if chunks is None:
         if source.stored is None:
@@ -82,11 +78,10 @@ def check_numbering(numbering: Any) -> bool:
 def check_shards(
     shards: Any, source: Source, sides: tuple[int, ...], version: str = ""
 ) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
-    """Return the sides of the chunks of labels, and of shards; raise TypeError or ValueError.
+    """Return the sides of the chunks of labels, and of shards or None.
 
     Chunks are those of the image if blocks consist of them. A shard is a block, so that it has one
-    writer; None for none. By default, labels of more than `MANY` chunks are sharded, unless they
-    become an OME-Zarr of `version` 0.4.
+    writer. NGFF of `version` 0.4 has none.
     """
     shards = None if shards is None else check_flag("shards", shards)
     if version == "0.4" and shards:
@@ -129,8 +124,7 @@ def check_array(
 ) -> None:
     """Raise TypeError or ValueError if a NumPy or Zarr array cannot take labels.
 
-    `sides` are those of blocks; `shared` says whether workers can write to an array of this
-    process.
+    `sides` are those of blocks; `shared` says whether workers can write to arrays of this process.
     """
     if not shared or resume:
         given = "resume=True" if resume else "a scheduler of other processes"

@@ -75,9 +75,9 @@ class Run(NamedTuple):
 class Engine:
     """Calls functions in workers, and yields their results as they finish.
 
-    `scheduler` is one of `SCHEDULERS`, the address of a Dask scheduler, or a client; None is the
-    client that is active, if any, for an image that its workers can read (`reachable`), otherwise
-    threads. `workers` is the number of threads or processes, by default that of the cores.
+    `scheduler` is one of `SCHEDULERS`, an address, or a client; None is the active client if
+    workers can read the image (`reachable`), otherwise threads. `workers` are by default as many as
+    cores.
     """
 
     def __init__(
@@ -220,10 +220,7 @@ def _in_worker(function: Callable[..., Any], task: Task) -> Any:
 
 
 def _alone(function: Callable[..., Any], task: Task, stop: Callable[[], None] | None = None) -> Any:
-    """Call a function whose kernels use one thread, because other workers run at the same time.
-
-    `stop` is called before each piece of its work; an exception that it raises ends the function.
-    """
+    """Call a function whose kernels use one thread; `stop` is called again and again."""
     with threads.limited(1), threads.interruptible(stop):
         return function(*task)
 
@@ -261,10 +258,9 @@ class Cluster:
     ) -> Generator[tuple[Task, Any]]:
         """Yield tasks with their results or errors, as they finish.
 
-        Tasks of a worker that dies are given to another one. `stop` is called several times a
-        second; when it returns True, unfinished tasks are dropped. `most` limits the tasks at once;
-        by default as many run as there are threads, and as many wait. Raises LostSchedulerError if
-        the scheduler is lost; results that tasks have stored remain.
+        Tasks of a worker that dies go to another one. When `stop` returns True, unfinished ones are
+        dropped. `most` limits the tasks at once, by default twice the threads. Raises
+        LostSchedulerError.
         """
         waiting = iter(tasks)
         task = next(waiting, None)
@@ -282,10 +278,7 @@ class Cluster:
             self._client.cancel(list(running), force=True) if running else None
 
     def _submit(self, function: Callable[..., Any], tasks: Sequence[Task]) -> list[Any]:
-        """Submit tasks, pickled, because Dask searches arguments for tasks; return their futures.
-
-        The dashboard shows them by the name of what they call.
-        """
+        """Submit tasks, pickled because Dask searches arguments for tasks; return futures."""
         from cloudpickle import dumps
 
         if not tasks:
@@ -347,10 +340,7 @@ def _cancelled() -> tuple[type[BaseException], ...]:
 
 @contextmanager
 def connected(address: str) -> Iterator[Cluster]:
-    """Connect to a Dask scheduler, and wait a few seconds for its first worker.
-
-    Raises OSError or ValueError if there is no scheduler at the address.
-    """
+    """Connect to a Dask scheduler, and wait a few seconds for its first worker."""
     from distributed import Client
 
     client = Client(address, set_as_default=False, timeout=SOON)

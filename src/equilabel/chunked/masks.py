@@ -1,7 +1,4 @@
-"""The foreground of an image in blocks: its threshold, from histograms, and masks.
-
-Masks are compared, closed, opened, filled, or stored.
-"""
+"""The foreground of an image in blocks: its threshold, from histograms, and masks."""
 
 from __future__ import annotations
 
@@ -61,11 +58,7 @@ class Level(NamedTuple):
 
 
 def find_threshold_of_blocks(method: str, blocks: Blocks, source: GraySource, run: Run) -> Level:
-    """Find the threshold of an image by reading each block once more.
-
-    Images of more than 65,536 possible gray values are read twice. Raises ValueError if the method
-    needs all pixels at once, or finds no threshold.
-    """
+    """Find the threshold from histograms; of more than 65,536 gray values in two readings."""
     kind = source.dtype.kind
     if kind == "b":
         return Level(0.5, False)
@@ -96,10 +89,7 @@ def find_threshold_of_blocks(method: str, blocks: Blocks, source: GraySource, ru
 def survey(
     blocks: Blocks, source: GraySource, run: Run
 ) -> tuple[list[tuple[Any, Any, Any, int]], Any, Any]:
-    """Return what `survey_block` finds of each block, and the ends of finite pixels of all.
-
-    Ends are infinity and minus infinity if no pixel is finite.
-    """
+    """Return what `survey_block` finds, and the ends of all finite pixels, or infinities."""
     tasks = enumerate(map(source.loader, blocks.parts()))
     surveyed = sorted(run.each("threshold", survey_block, tasks, blocks.number))  # sums of floats
     found = [one for _, (one,) in surveyed]
@@ -109,10 +99,7 @@ def survey(
 def survey_block(
     place: int, load: Callable[[], Gray], stacked: bool = False
 ) -> tuple[int, list[tuple[Any, Any, Any, int]]]:
-    """Return a number, and what is needed of each image before its gray values are counted.
-
-    That is the smallest and the largest pixel, the sum and the number of finite ones.
-    """
+    """Return a number, and of each image its ends, the sum and the number of finite pixels."""
     pixels = load().pixels
     found: list[tuple[Any, Any, Any, int]] = []
     for image in pixels if stacked else pixels[np.newaxis]:
@@ -126,10 +113,7 @@ def survey_block(
 
 
 def find_constant_images(blocks: Blocks, source: GraySource, run: Run) -> frozenset[int]:
-    """Find the images of a stack whose finite pixels are all equal.
-
-    Of each image, blocks are read until two pixels differ, so mostly one.
-    """
+    """Find the images whose finite pixels are all equal: blocks are read until two differ."""
     stacked = blocks.stacked
     count = blocks.shape[0] if stacked else 1
     lows, highs = [math.inf] * count, [-math.inf] * count
@@ -177,8 +161,7 @@ def sample_block(
 ) -> tuple[int, list[HostArray]]:
     """Return the first image of a block and, of each, the differences from which noise follows.
 
-    They are those of pixels in the block and pixels `LAG` behind them, as of an image in memory.
-    `inner` is the block in what is read.
+    They are of pixels in the block, which is `inner` in what is read, and those `LAG` behind them.
     """
     pixels = load().pixels[tuple(slice(one.start, None) for one in inner)]
     first, stacked, found = part[0].start * blocks.stacked, int(blocks.stacked), []
@@ -339,10 +322,7 @@ class Masks:
         return {"connectivity": 1, "stacked": self.blocks.stacked, "device": "cpu"}
 
     def hysteresis(self, source: GraySource, low: float, high: float, *, dark: bool) -> Stored:
-        """Keep components, across faces, with a pixel above `high` (dark: not above `low`).
-
-        Components are those of the pixels beyond the other threshold.
-        """
+        """Keep components beyond a threshold with a pixel above `high` (dark: not above `low`)."""
         weak, strong = (high, low) if dark else (low, high)
         level = Level(weak, False)
         problem = partial(problem_of_gray, level=level, dark=dark, **self._how)
@@ -372,8 +352,7 @@ class Masks:
     ) -> Stored:
         """Write what a setup, of `how`, makes of the labels of a source across faces.
 
-        Without a `problem`, write what the source computes of each block. Without a type, write
-        labels, in the smallest type of 32 or 64 bits.
+        Without a `problem`, write what the source computes. Without a type, write labels.
         """
         saved, run = saved or self.saved.room(name), self.run.named(name)
         setup = Setup(blocks=self.blocks, saved=saved, **how)

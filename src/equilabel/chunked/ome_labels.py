@@ -49,7 +49,7 @@ TYPES = {"T": "time", "C": "channel"}
 
 
 class Resolution(NamedTuple):
-    """One resolution of labels: its shape, and coordinates, `scale * index + translation`."""
+    """A resolution of labels, with coordinates `scale * index + translation`."""
 
     shape: tuple[int, ...]
     scale: tuple[float, ...]
@@ -75,10 +75,7 @@ class OmeLabels:
 
 
 def ome_labels(picked: Picked, shape: tuple[int, ...], out: Path | None) -> OmeLabels | None:
-    """Return the content of the description of labels; None if they do not become an OME-Zarr.
-
-    Labels in the folder ``labels`` of an image have its resolutions and coordinates.
-    """
+    """Return the description of labels, with the resolutions of an image that they are in."""
     ome = picked.ome
     if ome is None or out is None:
         return None
@@ -117,10 +114,7 @@ def _levels_of(image: ZarrImage, axes: str, shape: tuple[int, ...]) -> tuple[Res
 
 
 def _halved(labels: OmeLabels, shape: tuple[int, ...]) -> list[Resolution]:
-    """Return resolutions, each of every second pixel of the previous one, down to a small one.
-
-    Axes with a much larger spacing than others are not shortened.
-    """
+    """Return resolutions of every second pixel, down to a small one; a much wider spacing stays."""
     first = labels.translation or (0.0,) * len(shape)
     found = [Resolution(shape, labels.spacing, first)]
     while max(shape) > COARSEST:
@@ -185,10 +179,7 @@ def _owned(
 def _owned_sides(
     levels: tuple[Resolution, ...], level: int, blocks: Blocks
 ) -> tuple[int, ...] | None:
-    """Return the sides of the parts of a lower resolution that blocks own.
-
-    None if they are not alike, so that a chunk would have two writers, or too small for a file.
-    """
+    """Return the sides of what blocks own of a lower resolution; None if unlike or too small."""
     sides = []
     for axis, there in enumerate(_samples(levels, level)):
         begins = np.arange(0, blocks.shape[axis], blocks.sides[axis])
@@ -220,10 +211,7 @@ def with_levels(
 def shrink(
     folder: Any, labels: OmeLabels, full: Pyramid, saved: Saved, run: Run, size: int, out: Any
 ) -> None:
-    """Write the lower resolutions that were not written with blocks, each from the one above.
-
-    A task writes an eighth of `size` pixels, those of a block, but not too few.
-    """
+    """Write the other lower resolutions, in tasks of an eighth of the `size` of a block."""
     done = len(full.lower)
     upper: ZarrOutput = full.lower[-1] if done else full
     for number, (above, below) in enumerate(pairwise(full.levels[done:]), done + 1):
@@ -370,10 +358,8 @@ def write_store(
 ) -> None:
     """Write labels as an OME-Zarr, in the smallest unsigned type that holds the label `most`.
 
-    The same labels and arguments give the same bytes, in whatever chunks `labels` are stored. Axes
-    are in the order T, Z, Y, X; `axes`, `spacing`, `unit` and `interval` are as for `write_labels`
-    of TIFF. `origin` is the coordinate of the first pixel of axes where it is not 0. If `table` has
-    few rows, its columns become the properties of labels.
+    The bytes do not depend on the chunks of `labels`. `axes`, `spacing`, `unit` and `interval` are
+    as for `write_labels` of TIFF; `origin` is the coordinate of the first pixel where it is not 0.
     """
     shape = tuple(labels.shape)
     distances, units = dict(spacing), dict.fromkeys(spacing, UNITS.get(unit, ""))
@@ -402,11 +388,7 @@ def write_store(
 
 
 def consolidate(out: Path) -> None:
-    """Add a new Zarr to the consolidated metadata of the groups above it, if they have any.
-
-    Readers trust these metadata and would not find the new Zarr without. Other entries are not
-    read.
-    """
+    """Add a new Zarr to the consolidated metadata of the groups above it, which readers trust."""
     gap = False
     for group in out.parents:
         if not is_zarr(group):

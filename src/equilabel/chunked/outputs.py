@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import threading
 import weakref
@@ -85,11 +86,7 @@ class ZarrOutput:
 
     @classmethod
     def at(cls, path: Any, chunks: Any = None) -> ZarrOutput:
-        """Return an array at a path, which each process opens once.
-
-        Its chunks are at another path if there is one, where they are no array before it is
-        described there.
-        """
+        """Return an array at a path, whose chunks may be elsewhere until it is described there."""
         return cls(partial(_open, path, secrets.token_hex(8), chunks))
 
     @property
@@ -177,11 +174,7 @@ def zarr_at(path: Any, *, read_only: bool = True) -> Any:
 
 
 def chunks_of(path: Any, made: Any, out: Any) -> Any:
-    """Return where the chunks of an array are that is described at a path in the folder `made`.
-
-    In a store, whose files cannot be renamed, that is the place that it will have in `out`; None
-    elsewhere.
-    """
+    """Return where in a store, whose files keep their names, chunks of `made` are; or None."""
     if not is_remote(out):
         return None
     return out if path == made else out / path.name
@@ -200,11 +193,8 @@ def create_zarr(
 ) -> None:
     """Create an array for labels, or keep an existing one of the same description, unless `fresh`.
 
-    Chunks are compressed by LZ4 without a filter: labels repeat along rows, which shuffling of
-    bytes or bits would hide, and it takes longer. A CRC-32C finds damage on reading. Chunks without
-    labels are stored, so that a missing chunk is an error. `shards` are the sides of files of
-    several chunks, each of which is written at once; `axes` are names of axes, which format 2 does
-    not have.
+    LZ4 without a filter: labels repeat along rows, which shuffling would hide. A CRC-32C finds
+    damage; chunks without labels are stored, so that a missing one is an error. `axes` are names.
     """
     import zarr
     from numcodecs import Blosc
@@ -244,10 +234,9 @@ def new_output(
 
 
 class Kept:
-    """Labels of blocks of an array in memory, kept from labeling to writing.
+    """Labels of blocks of an array in memory, kept from labeling to writing: runs if there are any.
 
-    They are runs if a method finds these, otherwise in `array`. `out` receives the final labels:
-    int32 or int64, in C order; its content is overwritten.
+    `out`, int32 or int64 in C order, receives the final labels.
     """
 
     def __init__(self, shape: tuple[int, ...], out: HostArray | None = None) -> None:
@@ -291,11 +280,10 @@ SHARE = 0.9  # of the memory that blocks in progress leave free
 
 
 class HeldLabels:
-    """Labels of blocks on GPUs, for workers that are threads of one process.
+    """Labels of blocks on the GPUs of a device, for workers that are threads of one process.
 
-    They leave enough memory for as many blocks in progress as there are `workers`. Free memory is
-    what CuPy may still allocate: `cupy.get_default_memory_pool().set_limit` limits it. `device` is
-    "cuda", for all GPUs, or "cuda:<index>".
+    They leave memory for as many blocks in progress as there are `workers`, within the limit of
+    CuPy's default memory pool.
     """
 
     def __init__(self, device: str, blocks: Blocks, workers: int) -> None:
@@ -336,27 +324,25 @@ def read_part(array: Any, part: Slices) -> HostArray:
     """Read a part of a Zarr array, or of anything indexed like one; it must not be changed."""
     if not _is_ours(array):
         return np.asarray(array[part])
-    return np.asarray(_loop.run(array.async_array.getitem(part)))
+    return np.asarray(_here.run(array.async_array.getitem(part)))
 
 
 def write_part(array: Any, part: Slices, values: HostArray) -> None:
     """Write a part of a Zarr array; a store may keep the memory of `values`."""
     if _is_ours(array):
-        _loop.run(array.async_array.setitem(part, values))
+        _here.run(array.async_array.setitem(part, values))
     else:
         array[part] = values
 
 
 def _is_ours(array: Any) -> bool:
-    """Return whether this thread can run the event loop of a store: it has none that is running."""
-    import asyncio
-
+    """Return whether this thread can run an event loop for a store: none is running in it."""
     store = type(getattr(array, "store", None)).__name__
     return store in ANY_LOOP and asyncio._get_running_loop() is None
 
 
-class _Here(ThreadPoolExecutor):
-    """Executor that runs each function at once in the calling thread."""
+class _Executor(ThreadPoolExecutor):
+    """Runs each function at once in the calling thread, such as one that opens a file."""
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **more: Any) -> Future[Any]:
         """Return a future that is done."""
@@ -368,39 +354,22 @@ class _Here(ThreadPoolExecutor):
         return future
 
 
-class _Loop(threading.local):
-    """An event loop for each thread, made when first needed, and closed when the thread ends."""
+class _Here(threading.local):
+    """An event loop for each thread, which is closed with it."""
 
-    loop: Any = None
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._runner.get_loop().set_default_executor(_Executor(1))
+        weakref.finalize(self._runner, self._runner.get_loop().close)
 
     def run(self, work: Any) -> Any:
-        """Return the result of a coroutine."""
-        import asyncio
-
-        if self.loop is None:
-            self.loop = asyncio.new_event_loop()
-            self.loop.set_default_executor(_Here(1))  # for blocking calls, such as opening files
-            self.owner = _Owner()
-            weakref.finalize(self.owner, self.loop.close)
+        """Return the result of a coroutine; after an error, nothing of it goes on."""
         try:
-            return self.loop.run_until_complete(work)
+            return self._runner.run(work)
         except BaseException:
-            self.loop.run_until_complete(_end_others())
+            self._runner.close()
+            self.__init__()  # type: ignore[misc]
             raise
 
 
-async def _end_others() -> None:
-    """Cancel the tasks of this loop that read other chunks, after one has failed."""
-    import asyncio
-
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
-
-
-class _Owner:
-    """Object that is destroyed when its thread ends."""
-
-
-_loop = _Loop()
+_here = _Here()

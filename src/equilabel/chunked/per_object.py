@@ -1,7 +1,7 @@
 """A threshold for each object of an image in blocks, as in `segmentation.per_object`.
 
-Gray values are stored as 65,536 levels. Objects above Li's level, and dim ones above a lower level,
-are labeled and split across faces; their pixels and sums add up over blocks.
+Objects above Li's level of 65,536, and dim ones above a lower level, are labeled and split across
+faces; their pixels and sums add up over blocks.
 """
 
 from __future__ import annotations
@@ -59,8 +59,7 @@ def threshold_objects_of_blocks(
 ) -> tuple[Level, Mask]:
     """Return the level above which objects are searched, and the foreground.
 
-    Objects whose boxes are too large to be split have one level for all their parts; a warning
-    names them.
+    A warning names objects that are too large to be split, whose parts have one level.
     """
     blocks, run = masks.blocks, masks.run
     lowest, highest = noted(masks.saved, "ends.json", lambda: survey(blocks, source, run)[1:])
@@ -132,9 +131,9 @@ class Objects:
 def _save_levels(
     bright: Objects, dim: Objects, levels: Levels, gray: GraySource, masks: Masks
 ) -> None:
-    """Store the level of each object; a part that is no dim object has none, `TOP`.
+    """Store the level of each object, `TOP` for parts that are no dim object.
 
-    Pixels of dim objects are taken away from the bright objects that they were found in.
+    Bright objects lose the pixels of dim ones.
     """
     blocks = masks.blocks
     sources = (dim.labels, bright.labels, gray)
@@ -190,10 +189,7 @@ def _levels_of(saved: Saved, labels: HostArray) -> HostArray:
 
 
 def count_overlaps(dim: Labels, bright: Labels, gray: GrayPart) -> NDArray[np.int64]:
-    """Count the pixels of each pair of a dim and a bright object of a block.
-
-    Returns both labels, pixels and sums of gray values, (K, 4).
-    """
+    """Return both labels, pixels and sums of each pair of a dim and a bright object, (K, 4)."""
     parts, owners = dim(), bright()
     both = (parts > 0) & (owners > 0)
     known, places = np.unique(owners[both], return_inverse=True)

@@ -187,10 +187,10 @@ def _exists(out: Any) -> bool:
 
 
 def _label_into(job: Job, engine: Engine, report: Any) -> Whole:
-    """Label all blocks of an image into an array of the caller, or a new one of NumPy if None.
+    """Label all blocks into an array of the caller, or a new one of NumPy if None.
 
-    If this array is in memory, the results of blocks are, too. Those of an array of NumPy are kept
-    as runs until labels are final, so that no block is labeled twice.
+    If it is in memory, so are the results of blocks; those of NumPy are kept from labeling to
+    writing.
     """
     array, shape = job.into, job.source.shape
     with ExitStack() as stack:
@@ -222,10 +222,7 @@ def _label_into(job: Job, engine: Engine, report: Any) -> Whole:
 def _numbered(
     job: Job, engine: Engine, saved: Saved, run: Run, kept: Kept | None = None
 ) -> tuple[Setup, Readable, int]:
-    """Label all blocks; return the setup, the source of their pixels, and the number of labels.
-
-    Blocks on GPUs stay there if workers are threads.
-    """
+    """Label all blocks, which GPUs keep for threads; return setup, source and number."""
     setup, pixels = job.prepare(saved, run)
     setup = replace(setup, kept=kept)
     if setup.device.startswith("cuda") and engine.shares_memory:

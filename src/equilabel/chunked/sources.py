@@ -1,7 +1,4 @@
-"""Sources of pixels: NumPy, Dask and Zarr arrays, files, and channels of them, block by block.
-
-What all blocks of a Dask array need is computed once; each block, when it is needed.
-"""
+"""Sources of pixels: NumPy, Dask and Zarr arrays, files, and channels of them, block by block."""
 
 from __future__ import annotations
 
@@ -157,10 +154,7 @@ class ZarrSource(Source):
         return partial(_read, self._open, part)
 
     def identity(self) -> dict[str, Any]:
-        """Return the metadata of the array, and a hash of names, sizes and times of its files.
-
-        For an array in memory, checksums of its chunks.
-        """
+        """Return a hash of names, sizes and times of files; of an array in memory, checksums."""
         if self._path is None:
             if type(self.array.store).__name__ == "MemoryStore":  # its name is a memory address
                 blocks = Blocks(self.shape, self.stored)
@@ -258,9 +252,9 @@ class DaskSource(Source):
     ) -> Source:
         """Return a source that computes no chunk of its input again for each block.
 
-        Results that many blocks need, such as the mean of the image, are computed once. If the
-        tasks of blocks, of some `sides`, still have much in common, as after `map_overlap`, or if
-        blocks are read with pixels around them (`spread`), the array is computed once and stored.
+        Results that many blocks need, such as the mean of the image, are computed once. If tasks of
+        blocks still have much in common, or blocks are read with pixels around them (`spread`), all
+        is stored.
         """
         from dask.optimization import cull
 
@@ -443,11 +437,7 @@ class GraySource(Source):
 
 
 def expand(part: Slices, reach: Sequence[int], shape: Sequence[int]) -> tuple[Slices, Slices]:
-    """Return a part of an image with its surroundings, and the position of the part in that.
-
-    >>> expand((slice(2, 8),), [4], [10])
-    ((slice(0, 10, None),), (slice(2, 8, None),))
-    """
+    """Return a part of an image with its surroundings, and the position of the part in that."""
     around, inner = [], []
     for one, far, length in zip(part, reach, shape, strict=True):
         start, stop = max(one.start - far, 0), min(one.stop + far, length)

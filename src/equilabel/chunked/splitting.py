@@ -1,9 +1,7 @@
 """Objects that touch, split in images that need not fit into memory.
 
-Components are labeled across faces and measured. Those that may be several objects are split by the
-task of each block that they reach, in their whole box: it is read again for each of these blocks,
-and the parts are the same in all of them. What is labeled then is the number of the part, since
-components never touch each other.
+Components are labeled across faces and measured. The task of each block that one reaches splits it
+in its whole box, so the parts are the same in all of them.
 """
 
 from __future__ import annotations
@@ -57,10 +55,7 @@ def split_components(
     device: str,
     follows: str = "",
 ) -> Stored:
-    """Store the number of the part of each pixel, 1 in components that stay whole.
-
-    A warning names these, and says what `follows`.
-    """
+    """Store the part of each pixel, 1 where a component stays whole; warn of what `follows`."""
     names = shape_properties(len(rule.distances))
     how: Any = {"problem": problem, "connectivity": rule.connectivity, "device": device}
     components, saved, counted = masks.counted("components", source, names, **how)
@@ -92,10 +87,7 @@ class Parts:
 
 
 def choose_components(parts: Parts, stretch: int, some: Sequence[int]) -> list[list[int]]:
-    """Store the boxes of the components of a stretch of labels that may be several objects.
-
-    Returns the boxes of those that are too large: first and last + 1 coordinates.
-    """
+    """Store the boxes of components that may be several; return those that are too large."""
     counts = merged_counts(parts.counted, parts.saved, stretch, some)
     boxes = boxes_of(counts)[may_touch(counts, *parts.rule[:2])]
     axes = boxes.shape[1] // 2

@@ -58,10 +58,7 @@ class Counted:
     def count(
         self, saved: Saved, block: int, labels: HostArray, values: HostArray | None
     ) -> CountsOfBlock:
-        """Count a block; return its counts as arrays to be stored, for each part of the table.
-
-        `labels` are those of the block alone, before merging.
-        """
+        """Count a block, of `labels` before merging; return arrays for each part of the table."""
         blocks, axes = self.blocks, labels.ndim
         numbers = saved.numbers(block)
         halos = [self.halo * (axis >= self.blocks.stacked) for axis in range(axes)]
@@ -103,11 +100,7 @@ class Counted:
         return {one: pack(counts.take(np.flatnonzero(cuts == one))) for one in stretches}
 
     def make_tables(self, saved: Saved, folder: Any, run: Run) -> pd.DataFrame | None:
-        """Make the table of all objects from the counts of blocks.
-
-        A table of more than `ROWS` rows is written to `folder` in parts of so many labels, if
-        there is a folder; None is returned then.
-        """
+        """Make the table of all objects, or write it to a folder in parts."""
         import pandas as pd
 
         blocks_of = counted_blocks(saved, self.blocks)
@@ -129,10 +122,10 @@ class Counted:
     def _surroundings(
         self, saved: Saved, block: int, low: list[int]
     ) -> list[tuple[tuple[slice, ...], HostArray, HostArray]]:
-        """List the parts of the halo of a block: their slices, final labels and local labels.
+        """List the parts of the halo of a block, which has `low` layers before the block.
 
-        Slices are positions in the block with its halo, which has `low` layers before the block.
-        Final labels, (N + 1,), are those of local labels 0 to N of the neighboring block.
+        Each has slices in the block with its halo, final labels (N + 1,) of local labels, and
+        these.
         """
         blocks, halo, found = self.blocks, self.halo, []
         shape = [part.stop - part.start for part in blocks.slices(block)]

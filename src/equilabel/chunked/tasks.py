@@ -76,10 +76,7 @@ class ChangedInputError(RuntimeError):
 def label_group(
     setup: Setup, group: int, loads: Sequence[tuple[int, Load]]
 ) -> list[tuple[int, int]]:
-    """Label each block of a group alone, and store what other tasks need.
-
-    Returns the number of each block, and how many of its components take part in the merge.
-    """
+    """Label the blocks of a group; return how many components of each take part in the merge."""
     found = {block: label_block(setup, block, load) for block, load in loads}
     setup.saved.save_parts(group, found)
     return [(block, part.listed) for block, (part, _) in found.items()]
@@ -135,10 +132,7 @@ def _problem(setup: Setup, staged: Any) -> Problem:
 def _components(
     setup: Setup, problem: Problem, pixels: HostArray, origin: NDArray[np.int64]
 ) -> tuple[HostArray | LabeledRuns, NDArray[np.int64], NDArray[np.int64]]:
-    """Label a block alone; return labels, the first element of each in the block, and sizes.
-
-    Labels are `LabeledRuns` if these are kept. First elements are (N,); sizes are those of `Part`.
-    """
+    """Label a block alone; return (runs of) labels, their first elements (N,), and `Part.sizes`."""
     none = np.empty((0, 0), np.int64)
     painted = setup.kept is None or setup.marked is not None
     if setup.turned:
@@ -191,10 +185,7 @@ def _list_firsts(labels: Array, count: int) -> NDArray[np.int64]:
 
 
 def compare_group(setup: Setup, group: range) -> list[tuple[int, int, NDArray[np.int64]]]:
-    """Return the components that touch, between blocks of a group and those that follow them.
-
-    Components are numbered from 0 among those of their block that take part in the merge.
-    """
+    """Return components that touch, from 0, between blocks and those that follow them."""
     saved, found = setup.saved, []
     for block in group:
         for other, pairs in pairs_across(block, setup.blocks, saved.faces, setup.connectivity):
@@ -285,10 +276,7 @@ def _count(
 def _renumbered(
     labels: Array, numbers: HostArray, output: Output, part: tuple[slice, ...]
 ) -> HostArray:
-    """Return final labels on the host, of a signed type; labels on the host are overwritten.
-
-    None if a GPU has already written them to the memory of the output.
-    """
+    """Return final labels on the host, in place of `labels`; None if a GPU has written them."""
     from equilabel.devices.cpu.renumbering import renumber
 
     signed = np.int64 if output.dtype.itemsize == 8 else np.int32
@@ -328,10 +316,7 @@ TASKS = 12  # of comparing, if there are enough blocks: more would wait for Pyth
 
 
 def number_blocks(setup: Setup, source: Readable, run: Run) -> int:
-    """Label all blocks that are not labeled yet, and number the components of the whole image.
-
-    Returns the number of labels.
-    """
+    """Label all blocks that are not labeled yet; return the number of labels of the whole image."""
     blocks, saved = setup.blocks, setup.saved
     groups = saved.groups(blocks.number)
     counts = np.zeros(blocks.number, np.int64)

@@ -31,10 +31,7 @@ __all__ = ["LazyImage", "OtherRunError", "as_dask", "blocks_within", "open_label
 
 
 class LazyImage:
-    """One channel of an OME-Zarr or a TIFF; indexing reads it.
-
-    Arguments as for `segment_chunked`.
-    """
+    """One channel of an OME-Zarr or a TIFF, which indexing reads."""
 
     def __init__(
         self, path: Path, stacked: bool | None, channel_axis: int | None, channel: int | None
@@ -66,10 +63,7 @@ class LazyImage:
     def flatten(
         self, stored: Path, flat: Path, dtype: npt.DTypeLike, sides: tuple[int, ...]
     ) -> HostArray:
-        """Copy labels of `segment_chunked` from a Zarr to a new memory-mapped file in C order.
-
-        `dtype` must hold all labels; `sides` are those of the parts that are copied at once.
-        """
+        """Copy labels from a Zarr to a new memory-mapped file in C order, part by part."""
         array = open_labels(stored)
         with flat.open("xb") as file:
             if sys.platform == "linux":  # a full disk kills a process that writes to a mapped file
@@ -81,14 +75,7 @@ class LazyImage:
 
 
 def as_dask(image: Any, room: int) -> Any:
-    """Return any array as a Dask array, without reading it.
-
-    Dask and Zarr arrays keep their chunks; for others, chunks have up to `room` elements.
-
-    >>> import numpy as np
-    >>> as_dask(np.zeros((20, 30)), 100).chunksize
-    (8, 8)
-    """
+    """Return any array as a Dask array of its chunks, or of chunks of up to `room` elements."""
     import dask.array
 
     if isinstance(image, dask.array.Array):
@@ -100,11 +87,7 @@ def as_dask(image: Any, room: int) -> Any:
 
 
 def blocks_within(image: Any, elements: int, most: int = LARGE) -> tuple[tuple[int, ...], int]:
-    """Return the sides of blocks of whole chunks of an image, and how many to process at once.
-
-    Blocks processed at once have up to `elements` elements in total, and each up to `most`, unless
-    a single chunk has more.
-    """
+    """Return sides of blocks of whole chunks, and how many fit into `elements`, at least 1."""
     workers = threads.available()
     most = min(most, max(1, elements // workers))
     sides = large_sides(image.shape, image.chunksize, most)

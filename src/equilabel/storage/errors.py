@@ -71,10 +71,7 @@ def check_series(series: int, path: Path, count: int) -> None:
 
 
 def refuse_large(size: int, limit: int | None, *, least: int = 0) -> None:
-    """Refuse an image of more decoded bytes than allowed: half of the free memory by default.
-
-    Up to `least` bytes, free memory is not asked for.
-    """
+    """Refuse an image of more bytes than `limit`: by default half of what is free, or `least`."""
     if limit is None and size <= least:
         return
     allowed = half_of_free() if limit is None else limit
@@ -87,10 +84,7 @@ def refuse_large(size: int, limit: int | None, *, least: int = 0) -> None:
 
 @contextmanager
 def decoding(part: Sequence[slice] = ()) -> Iterator[None]:
-    """Convert errors of decoders to `UnreadableImageError`, which names the part of an array.
-
-    Errors of the system and of memory are kept, because the file may be intact.
-    """
+    """Convert errors of decoders to `UnreadableImageError`; those of system and memory stay."""
     try:
         yield
     except (UnreadableImageError, MemoryError):
@@ -132,11 +126,7 @@ class FullDiskError(OSError):
 
 
 def refuse_without_room(path: Path, pixels: int, in_a_byte: int = 64) -> None:
-    """Raise FullDiskError if a disk has less free space than the labels of an image take.
-
-    `path` is absolute and need not exist. `pixels` is the size of the image, and `in_a_byte` the
-    number of pixels per compressed byte at most: 64 if all labels are equal.
-    """
+    """Raise FullDiskError if a disk has no room for labels, at most `in_a_byte` of them a byte."""
     there = next(one for one in (path, *path.parents) if one.exists())
     left, need = shutil.disk_usage(there).free, pixels // in_a_byte
     if need > left:
@@ -163,15 +153,7 @@ def _full_disk(path: Path, got: str, remedy: str) -> FullDiskError:
 
 
 def refuse_shortage(error: Exception, nbytes: int = 0) -> None:
-    """Raise MemoryError if a codec failed for lack of memory, whatever error it raised.
-
-    `nbytes` is the memory that decoding takes; if so much cannot be allocated, that is the cause.
-
-    >>> refuse_shortage(ValueError("corrupt data"), 1000)
-    >>> refuse_shortage(RuntimeError("insufficient memory"))
-    Traceback (most recent call last):
-    MemoryError: RuntimeError: insufficient memory
-    """
+    """Raise MemoryError if a codec failed for lack of memory: `nbytes` cannot be allocated."""
     if SHORT.search(str(error)):
         message = f"{type(error).__name__}: {error}"
         raise MemoryError(message) from error
@@ -183,11 +165,7 @@ def refuse_shortage(error: Exception, nbytes: int = 0) -> None:
 
 
 def is_shortage(error: BaseException) -> bool:
-    """Return whether memory ran out.
-
-    >>> is_shortage(OSError(errno.ENOMEM, "")), is_shortage(ValueError("no memory of it"))
-    (True, False)
-    """
+    """Return whether memory ran out."""
     return any(
         isinstance(cause, MemoryError)
         or (isinstance(cause, OSError) and cause.errno == errno.ENOMEM)

@@ -36,20 +36,11 @@ _names = _Names()
 
 @contextmanager
 def replacing(path: Any, *, flush: bool = True) -> Iterator[Path]:
-    """Write a file under a temporary name, and rename it when it is complete.
+    """Write a file under a temporary name, yielded as an empty file, and rename it when complete.
 
-    Yields the temporary path of an empty file in the same folder. When the block ends, the file is
-    flushed to the disk and replaces `path`, or the link there. On any exception, including an
-    interrupt, it is removed and an earlier file stays. Readers see the old file or the new one,
-    never a part. Without `flush`, a power failure can leave an incomplete file: use that only if
-    readers can detect it. Raises OSError with `path`, not with the temporary name.
-
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> with replacing(folder / "notes.txt") as unfinished:
-    ...     written = unfinished.write_text("complete")
-    >>> [(file.name, file.read_text()) for file in folder.iterdir()]
-    [('notes.txt', 'complete')]
+    It is flushed to the disk before, unless readers can detect an incomplete file (not `flush`). On
+    any exception it is removed, and an earlier file stays. Errors name `path`, not the temporary
+    name.
     """
     if is_remote(path):
         with _uploading(path) as unfinished:
@@ -98,11 +89,9 @@ def _uploading(path: Any) -> Iterator[Path]:
 
 @contextmanager
 def passing_names(*, flush: bool = True) -> Iterator[None]:
-    """Make `replacing` write files directly under their own names, in this thread.
+    """Make `replacing` write files under their own names, in this thread: for a new folder.
 
-    For a new folder that is removed if its process fails, and whose files are renamed later.
-    Without `flush`, the caller must call `flush_file` before it renames them. Folders are not
-    flushed.
+    Without `flush`, the caller calls `flush_file` before it renames them.
     """
     before = _names.passing, _names.flushing
     _names.passing, _names.flushing = True, flush
@@ -113,35 +102,18 @@ def passing_names(*, flush: bool = True) -> Iterator[None]:
 
 
 def folder_for(out: Path) -> Path:
-    """Return the temporary folder in which the folder `out` is made.
-
-    >>> folder_for(Path("labels.zarr")).name
-    '.labels.zarr.unfinished'
-    """
+    """Return the temporary folder in which the folder `out` is made: ``.NAME.unfinished``."""
     return out.with_name(f".{out.name}.unfinished")
 
 
 def sha256(path: Path | str) -> str:
-    """Return the SHA-256 of a file as 64 hexadecimal digits.
-
-    Stored beside a result, it tells later whether the input has changed. Raises OSError if the file
-    cannot be read.
-    """
+    """Return the SHA-256 of a file as 64 hexadecimal digits."""
     with Path(path).open("rb", buffering=0) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def refuse_url(name: str, path: Path | str) -> None:
-    """Raise ValueError if a path is a URL such as ``s3://bucket/image.zarr``.
-
-    `name` is the parameter or option in the message. `Path` removes one of the two slashes.
-
-    >>> refuse_url("out", "labels.zarr")
-    >>> refuse_url("out", Path("s3://bucket/labels.zarr"))
-    Traceback (most recent call last):
-    ValueError: out must be a path on this machine, not a URL; got 's3:/bucket/labels.zarr'. \
-Download or mount the data, and pass its path.
-    """
+    """Raise ValueError if a path is a URL, of which `Path` removes a slash."""
     text = os.fspath(path)
     scheme = URL.match(text)
     if "://" in text or (scheme and not Path(scheme[0]).exists()):
@@ -158,17 +130,9 @@ def is_folder(path: Path) -> bool:
 
 
 def open_regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
-    """Open a regular file and return its descriptor; refuse links, pipes and devices.
+    """Open a regular file and return its descriptor, which the caller closes.
 
-    In a folder that others can write to, a path may become a link, a pipe that blocks, or a device
-    that acts when it is opened. The caller closes the descriptor. Raises OSError.
-
-    >>> import tempfile
-    >>> try:
-    ...     open_regular(tempfile.mkdtemp())
-    ... except OSError as error:
-    ...     print(error.strerror)
-    a folder in place of a file
+    Others may have put a link, a pipe that blocks or a device that acts in its place: OSError.
     """
     with contextlib.suppress(FileNotFoundError):
         _check_regular(os.lstat(path), path)
@@ -184,10 +148,7 @@ def open_regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
 
 
 def locked_file(folder: Path, name: str) -> int | None:
-    """Make a folder, lock a file in it, and return its descriptor; None if another process has it.
-
-    The lock ends with the process, or when the descriptor is closed. Raises OSError.
-    """
+    """Make a folder, lock a file in it and return its descriptor; None if others have it."""
     for _ in range(TRIES):
         folder.mkdir(parents=True, exist_ok=True)
         if folder.is_symlink():
@@ -207,15 +168,7 @@ def locked_file(folder: Path, name: str) -> int | None:
 
 
 def lock(descriptor: int) -> bool:
-    """Lock an open file for this process; return False if another process has locked it.
-
-    Returns True without a lock if the disk does not support locks.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryFile() as file:
-    ...     lock(file.fileno())
-    True
-    """
+    """Lock an open file; return False if another process has. True if the disk has no locks."""
     try:
         if sys.platform == "win32":
             import msvcrt

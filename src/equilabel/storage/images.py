@@ -1,7 +1,4 @@
-"""Read an image or its header in any format: a file, an OME-Zarr, or a folder of slices.
-
-Files of microscope vendors (CZI, ND2, LIF, ...) are read by bioio if it is installed.
-"""
+"""Read an image or its header in any format: a file, an OME-Zarr, or a folder of slices."""
 
 from __future__ import annotations
 
@@ -100,12 +97,11 @@ def read_image(
     indices: bool = False,
     accept: Callable[[Header], None] | None = None,
 ) -> TiffImage:
-    """Read an image file with the reader for its ending; as a TIFF if the ending is unknown.
+    """Read an image with the reader for its ending; as a TIFF if the ending is unknown.
 
-    A folder is read as a volume of slices in the order of their numbers, unless it is an OME-Zarr.
-    `series` and `memory_limit` are as for `read_tiff`, `indices` as for `read_picture`. `accept` is
-    called with the header of a TIFF before pixels are decoded, and may raise. Raises the errors of
-    `read_tiff`, `read_picture`, `read_vendor` and `read_zarr`.
+    A folder is a volume of slices, unless it is an OME-Zarr. `accept` is called with the header of
+    a TIFF before pixels are decoded, and may raise; the rest is as for `read_tiff` and
+    `read_picture`.
     """
     path = Path(path)
     if is_zarr(path):
@@ -137,19 +133,7 @@ def _without_colors(image: TiffImage) -> TiffImage:
 
 
 def read_header(path: Path | str, *, series: int = 0) -> Header:
-    """Read the header of a file, an OME-Zarr, or a folder of slices.
-
-    `series` is the index of the image in a file with several. Raises the errors of `read_image`
-    that are known without decoding.
-
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from equilabel.storage.tiff import write_labels
-    >>> file = Path(tempfile.mkdtemp()) / "labels.tif"
-    >>> write_labels(file, np.zeros((3, 4, 5), np.uint16), axes="ZYX")
-    >>> str(read_header(file))
-    '3 x 4 x 5 of uint8 (ZYX)'
-    """
+    """Read the header of a file, an OME-Zarr, or a folder of slices, without decoding pixels."""
     path = Path(path)
     if is_zarr(path):
         image = describe_zarr(path)
@@ -175,13 +159,9 @@ def read_header(path: Path | str, *, series: int = 0) -> Header:
 
 
 def read_vendor(path: Path | str, *, series: int = 0, memory_limit: int | None = None) -> TiffImage:
-    """Read one image of a file in the format of a microscope vendor.
+    """Read the image `series` (scene) of a file that bioio reads; its spacing is in µm.
 
-    The ending of `path` is in `PACKAGES`; `series` is the index of the image (scene).
-    `memory_limit` is in bytes of decoded pixels, by default half of the free memory. The spacing is
-    in µm. Raises ImportError if bioio or its package for the format is not installed,
-    UnreadableImageError if the file is too large, cannot be decoded, or has no real numbers,
-    ValueError if there is no such series, or OSError.
+    `memory_limit` is in bytes of decoded pixels. Raises ImportError if a package is missing.
     """
     path = Path(path)
     path.stat()
@@ -276,13 +256,7 @@ def hash_of(paths: Sequence[Path], folder: Path | None = None) -> str:
 def in_order(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     """Return the names of slices by their number, and a note if numbers are missing.
 
-    Names differ in one number, or in several of which one is different in each. Raises
-    UnreadableImageError if they differ in more than numbers, or no number is different in each.
-
-    >>> in_order(["z10.tif", "z9.tif", "z8.tif"])
-    (['z8.tif', 'z9.tif', 'z10.tif'], ())
-    >>> in_order(["z1.tif", "z2.tif", "z3.tif", "z6.tif"])[1]
-    ("Slices may be missing between 'z3.tif' and 'z6.tif': numbers rise by 1 elsewhere.",)
+    Names differ in one number, or in several of which one is different in each.
     """
     parts = [NUMBER.split(name) for name in names]
     texts = [tuple(part[::2]) for part in parts]
@@ -325,12 +299,9 @@ def _rises(numbers: Sequence[int]) -> Counter[int]:
 def read_slices(
     paths: Sequence[Path], read: Callable[[Path], TiffImage], *, memory_limit: int | None = None
 ) -> TiffImage:
-    """Read the slices of a volume, completely or not at all.
+    """Read planes of one shape and type, in any order, as a volume with axes ZYX or CZYX.
 
-    `paths` are planes of one shape and type, in any order, and `read` reads one of them. The result
-    has axes ZYX or CZYX and no pixel size along Z. `memory_limit` is in bytes of decoded pixels, by
-    default half of the free memory. Raises UnreadableImageError that names a slice that cannot be
-    read or differs from the first.
+    `memory_limit` is in bytes of decoded pixels. Errors name a slice.
     """
     if len(paths) < 2:
         _refuse_slices(

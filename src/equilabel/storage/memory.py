@@ -31,14 +31,7 @@ def half_of_free() -> int:
 
 
 def free() -> int:
-    """Return the bytes of memory that this process can still use.
-
-    This is what the system can give without swapping, or what the control groups of the process
-    (containers, Slurm) leave of it. If the system does not tell, it is all physical memory.
-
-    >>> free() > 2**20
-    True
-    """
+    """Return the bytes that the system, and the control groups of this process, still give."""
     if sys.platform == "win32":
         known = _of_windows()
     elif not (known := [*_of_linux(), *_left_by_groups()]):
@@ -48,10 +41,7 @@ def free() -> int:
 
 
 def check_room(name: str, value: object, needed: int) -> None:
-    """Raise ValueError if an argument needs an array that is larger than the free memory.
-
-    Linux promises more memory than it has, and kills the process that uses it.
-    """
+    """Raise ValueError if an argument needs more than is free: Linux would kill the process."""
     if needed > LITTLE and needed > (left := free()):
         message = (
             f"{name} must fit into the free memory, {readable(left)}; got {shown(value)}, which "
@@ -61,11 +51,9 @@ def check_room(name: str, value: object, needed: int) -> None:
 
 
 def keep_freed() -> None:
-    """Let this process keep some of the memory that it frees, for images of similar sizes.
+    """Let glibc keep some of the memory that it frees, for images of similar sizes.
 
-    The C library returns arrays of more than 128 kB to the system at once, which then has to clear
-    memory for the next image; that takes as long as labeling it. Blocks of more than `LARGEST_KEPT`
-    bytes are still returned. Only glibc is changed.
+    Memory that was returned to the system is cleared again, which takes as long as labeling.
     """
     if sys.platform == "linux":
         with suppress(OSError, AttributeError, ValueError):
@@ -76,22 +64,14 @@ def keep_freed() -> None:
 
 
 def readable(size: int) -> str:
-    """Return a number of bytes in words.
-
-    >>> readable(900), readable(1_234_567), readable(8 * 10**9)
-    ('900 B', '1.23 MB', '8 GB')
-    """
+    """Return a number of bytes in words, such as "1.23 MB"."""
     size = min(size, 10**99)  # Python refuses to print integers of many digits
     power = min(len(UNITS) - 1, max(0, (len(str(size)) - 1) // 3))
     return f"{size / 1000**power:.3g} {UNITS[power]}"
 
 
 def slabs(shape: Sequence[int], itemsize: int) -> Iterator[tuple[slice, ...]]:
-    """Yield slabs of an array along its first axis, each with as many planes as fit in `SLAB`.
-
-    >>> len(list(slabs((64, 1024, 1024), 4))), list(slabs((0, 4), 1))
-    (4, [])
-    """
+    """Yield slabs of an array along its first axis, each with as many planes as fit in `SLAB`."""
     if not shape:
         yield ()
     elif 0 not in shape:

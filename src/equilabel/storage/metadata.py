@@ -66,11 +66,7 @@ PIXELS = {"", "pixel", "pixels", "px", "voxel", "voxels"}
 
 
 def spelled(unit: str) -> str:
-    r"""Return the name of a unit in this package; unknown names are unchanged.
-
-    >>> [spelled(word) for word in ("micron", "um", r"\u00B5m", "inches", "sec", "parsec")]
-    ['µm', 'µm', 'µm', 'inch', 's', 'parsec']
-    """
+    """Return the name of a unit in this package; unknown names are unchanged."""
     word = unit.strip()
     if word in LENGTHS or word in TIMES:
         return word
@@ -78,11 +74,7 @@ def spelled(unit: str) -> str:
 
 
 def seconds(value: object, unit: str) -> float | None:
-    """Return a duration in seconds; None unless it is positive and has a known unit.
-
-    >>> seconds(250, "ms"), seconds("2", "min"), seconds(0, "s"), seconds(1, "beats")
-    (0.25, 120.0, None, None)
-    """
+    """Return a duration in seconds; None unless it is positive and has a known unit."""
     number = positive(value)
     scale = TIMES.get(spelled(unit))
     return None if number is None or scale is None else float(Fraction(number) * scale)
@@ -98,11 +90,7 @@ def positive(value: object) -> float | None:
 
 
 def doubt(spacing: Mapping[str, float], unit: str) -> str:
-    """Return a sentence about a pixel larger than a millimeter or smaller than a picometer, or "".
-
-    >>> doubt({"Y": 0.1, "X": 0.1}, "cm"), doubt({"Y": 100.0, "X": 100.0}, "cm")
-    ('', 'A pixel is 100 cm long along Y, more than a millimeter')
-    """
+    """Return a sentence about a pixel longer than a millimeter or shorter than a picometer."""
     metres = LENGTHS.get(spelled(unit))
     for axis, size in spacing.items():
         if metres is None or positive(size) is None:
@@ -117,13 +105,10 @@ def doubt(spacing: Mapping[str, float], unit: str) -> str:
 def calibrate(
     sizes: Mapping[str, tuple[object, str]],
 ) -> tuple[dict[str, float], str, tuple[str, ...]]:
-    """Convert the pixel sizes of a file to one unit; return spacing, unit and notes.
+    """Convert pixel sizes of Z, Y and X, (size, unit) each, to one unit: spacing, unit and notes.
 
-    `sizes` maps Z, Y and X to (size, unit) in the file. The spacing has only positive sizes that
-    are not in pixels, in the unit of X if it has one; the unit is "" if it is not a length.
-
-    >>> calibrate({"X": (0.5, "um"), "Z": (1500, "nm")})
-    ({'Z': 1.5, 'X': 0.5}, 'µm', ())
+    The spacing has the positive sizes that are not in pixels. The unit is that of X if it has one,
+    "" if it is not a length.
     """
     found = {
         axis: (number, spelled(sizes[axis][1]))
@@ -246,11 +231,7 @@ class Header:
 
 
 def letter_of(name: str) -> str:
-    """Return the letter of the axis that a name means; "" if unknown.
-
-    >>> letter_of("Time"), letter_of("z"), letter_of("position")
-    ('T', 'Z', '')
-    """
+    """Return the letter of the axis that a name means; "" if unknown."""
     word = re.sub(r"[^a-z]", "", name.lower())
     return next((letter for letter, names in NAMES.items() if word in names), "")
 
@@ -258,15 +239,8 @@ def letter_of(name: str) -> str:
 def canonical(pixels: HostArray, axes: str) -> tuple[HostArray, str, tuple[str, ...]]:
     """Return pixels with axes in the order T, C, Z, Y, X, their letters, and notes on guesses.
 
-    `axes` has a letter for each axis, from tifffile. Axes of length 1 other than Y and X are
-    dropped, and samples (S) become channels. Unknown letters become Z, T or C, whichever is free
-    first, starting with the last axis. Raises UnreadableImageError if there is no image plane, or
-    there are too many axes.
-
-    >>> canonical(np.zeros((7, 1, 5, 4)), "QCYX")[1:]
-    ('ZYX', ('7 planes read as depth, as the file does not name their axis; ...',))
-    >>> canonical(np.zeros((2, 5, 4, 3)), "ZYXS")[0].shape
-    (3, 2, 5, 4)
+    Axes of length 1 other than Y and X are dropped, and samples (S) become channels; for the rest
+    see `named`.
     """
     if "X" not in axes:
         refuse("have an axis X", f"axes {axes!r}")
@@ -292,10 +266,7 @@ def canonical(pixels: HostArray, axes: str) -> tuple[HostArray, str, tuple[str, 
 def named(letters: Sequence[str], shape: Sequence[int]) -> tuple[list[str], tuple[str, ...]]:
     """Return a letter of T, C, Z, Y, X for each axis, in order of the file, and notes on guesses.
 
-    Raises UnreadableImageError if there are too many axes.
-
-    >>> named("YXS", (5, 4, 3))
-    (['Y', 'X', 'C'], ())
+    Unknown letters become Z, T or C, whichever is free first, from the last axis on.
     """
     axes = "".join(letters)
     letters = ["C" if letter == "S" else letter for letter in letters]
@@ -350,11 +321,9 @@ Calibration: TypeAlias = tuple[dict[str, float], str, float | None, tuple[str, .
 
 
 def describe(pages: Sequence[Page], name: str) -> tuple[Described, ...]:
-    """Read the description of a file, and check it against its pages.
+    """Read the description of a file `name`, and check it against its pages.
 
-    Returns one item for each image of an OME-TIFF, otherwise exactly one. `name` is the name of the
-    file, to which OME may refer. Raises UnreadableImageError if the description cannot be parsed,
-    announces more than the pages hold, or refers to planes in other files.
+    Returns an item for each image of an OME-TIFF, otherwise one.
     """
     for text in pages[0].descriptions:
         if text.startswith("{") and '"shape":' in text:
@@ -374,12 +343,8 @@ def calibration(
 ) -> Calibration:
     """Return pixel sizes and the interval of an image.
 
-    `resolution` maps "X" and "Y" to pixels per unit as a fraction (int, int), from the tags; it may
-    be empty. `resolution_unit` is TIFF's code: 1 none, 2 inch, 3 centimeter.
-
-    >>> values = {"unit": "micron", "spacing": "1.5", "finterval": "30"}
-    >>> calibration(Described("imagej", values=values), {"X": (4, 1), "Y": (4, 1)}, 1)[:3]
-    ({'Z': 1.5, 'Y': 0.25, 'X': 0.25}, 'µm', 30.0)
+    `resolution` maps "X" and "Y" to pixels per unit, as fractions of tags; `resolution_unit` is
+    TIFF's.
     """
     values = described.values
     if described.kind == "ome" or "PhysicalSizeX" in values:

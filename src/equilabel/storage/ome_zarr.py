@@ -24,10 +24,7 @@ MOST = 2**63  # bytes of an array; sizes must fit in int64
 
 
 class Level(NamedTuple):
-    """One resolution of an OME-Zarr; coordinates are `scale * index + translation` on each axis.
-
-    `path` is the folder of its array.
-    """
+    """One resolution of an OME-Zarr: its array, and coordinates `scale * index + translation`."""
 
     path: Path
     scale: tuple[float, ...]
@@ -72,10 +69,7 @@ def describes_labels(path: Path) -> bool:
 
 
 def files_of(path: Path) -> list[Path]:
-    """List the files of an image in a Zarr: its array in full resolution and its metadata.
-
-    Lower resolutions and labels are left out.
-    """
+    """List the files of the array in full resolution and its metadata, for an image in a Zarr."""
     found = find_image(path)
     files = [file for file in found.path.rglob("*") if file.is_file()]
     groups = {path, found.group or path, found.path}
@@ -84,16 +78,9 @@ def files_of(path: Path) -> list[Path]:
 
 
 def find_image(path: Any) -> ZarrImage:
-    """Find the array of full resolution at a path.
+    """Find the array of full resolution of an array, an image, or an OME-Zarr with one image.
 
-    The path is a Zarr array, an image of an OME-Zarr, or an OME-Zarr with one image, as written by
-    bioformats2raw. Raises UnreadableImageError otherwise, or if the description is wrong.
-
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> written = (folder / "zarr.json").write_text('{"node_type": "array", "zarr_format": 3}')
-    >>> find_image(folder).axes
-    ''
+    The last is as bioformats2raw writes it.
     """
     path = path if is_remote(path) else Path(path)
     attributes = _attributes(path)
@@ -219,10 +206,9 @@ def write_json(file: Path, content: dict[str, Any]) -> None:
 
 
 def describe_zarr(path: Path | str) -> TiffImage:
-    """Return what an OME-Zarr says about its image, without its pixels.
+    """Return what an OME-Zarr says about its image, with zeros that take no memory as pixels.
 
-    Axes of length 1 other than Y and X are dropped; a plain Zarr has `axes` "". Pixels are zeros
-    that take no memory. Raises UnreadableImageError, or ImportError if zarr is not installed.
+    Axes of length 1 other than Y and X are dropped; a plain Zarr has `axes` "".
     """
     known = find_image(path)
     array = open_zarr(known.path)
@@ -242,11 +228,9 @@ def describe_zarr(path: Path | str) -> TiffImage:
 
 
 def read_zarr(path: Path | str) -> TiffImage:
-    """Read the image of an OME-Zarr in full resolution.
+    """Read the image of an OME-Zarr in full resolution; axes of length 1 are dropped.
 
-    Axes of length 1 other than Y and X are dropped. Raises UnreadableImageError if it cannot be
-    decoded or its axes have no names, ImportError if zarr is not installed. Warns if chunks are
-    missing: their pixels are 0, or lost.
+    Warns if chunks are missing: their pixels are 0, or lost.
     """
     image = describe_zarr(path)
     refuse_plain(image)
@@ -269,20 +253,7 @@ def refuse_plain(image: TiffImage) -> None:
 
 
 def open_zarr(path: Path | str) -> Any:
-    """Open the Zarr array in a folder for reading.
-
-    Raises UnreadableImageError if its description is wrong or announces more than a machine can
-    read, ImportError if zarr is not installed.
-
-    >>> import tempfile
-    >>> import zarr
-    >>> folder = tempfile.mkdtemp()
-    >>> made = zarr.create_array(folder, shape=(0, 5), chunks=(1, 5), dtype="u1")
-    >>> open_zarr(folder)
-    Traceback (most recent call last):
-    equilabel.storage.errors.UnreadableImageError: image file must have an axis and no empty \
-one; got shape (0, 5). Copy or export it again.
-    """
+    """Open the Zarr array in a folder for reading, if a machine can read what it announces."""
     import zarr
 
     try:

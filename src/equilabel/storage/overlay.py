@@ -55,11 +55,10 @@ def draw_numbers(
 ) -> list[int]:
     """Draw numbers of objects, which do not overlap, in a picture of palette indices; list them.
 
-    `plane` has the labels of the (M, N) `panel`, before rows and columns were repeated by
-    `factors`; `color_of` returns the indices of the darkest shades of the colors of labels. A
-    number is drawn in the middle of its object; if the object is too small, beside it where no
-    other object is hidden; otherwise not at all. Larger objects come first. No number is drawn in
-    the upper left corner of height and width `kept_free`.
+    `plane`, the labels, is (M, N); `panel` has its rows and columns repeated by `factors`.
+    `color_of` returns the darkest shades of labels. Larger objects come first. A number that does
+    not fit in its object is drawn beside it where it hides none, or not at all; none in the upper
+    left `kept_free`.
     """
     down, across = factors
     taken = np.zeros(panel.shape, dtype=bool)
@@ -137,11 +136,7 @@ def _corners(
 
 
 def compact(labels: HostArray) -> tuple[HostArray, NDArray[np.intp]]:
-    """Return the sorted labels of an array, and for each element which of them it is.
-
-    >>> compact(np.array([7, 3, 7]))
-    (array([3, 7]), array([1, 0, 1]))
-    """
+    """Return the sorted labels of an array, and for each element which of them it is."""
     if not labels.size or labels.min() < 0 or labels.max() >= DENSE:
         known, numbers = np.unique(labels, return_inverse=True)
         return known, numbers.reshape(labels.shape)
@@ -229,17 +224,10 @@ def write_overlay(
 ) -> None:
     """Write a PNG of an image with the outlines of its objects, and their numbers.
 
-    `image` is an (..., Y, X) array, or an object whose rows are read by indexing; NaN is black.
-    `labels` has the same shape. `spacing` is the pixel size along all axes or the last ones: rows
-    or columns are repeated until pixels are nearly square. Gray is stretched from the 0.5th to the
-    99.8th percentile. Large images are reduced by blocks to at most 2048 pixels (gray by the mean,
-    labels by the maximum, so that no object is lost), small ones are enlarged by a whole factor.
-    Outlines are inside their objects, and neighboring objects have different colors. Raises
-    ValueError if shapes differ, or there are fewer than two axes or no pixels.
-
-    >>> image = np.zeros((40, 60), np.uint8)
-    >>> image[10:20, 10:30] = 200
-    >>> write_overlay("overlay.png", image, (image > 0).astype(np.int32))  # doctest: +SKIP
+    `image` and `labels` are (..., Y, X), or read by indexing; NaN is black. `spacing` is along all
+    axes or the last ones: rows or columns are repeated until pixels are nearly square. Large images
+    are reduced by blocks (the mean of gray, the maximum of labels), small ones enlarged by a whole
+    factor.
     """
     image, labels = (a if hasattr(a, "shape") else np.asarray(a) for a in (image, labels))
     if image.shape != labels.shape:
@@ -380,8 +368,7 @@ def _outlined(
 ) -> NDArray[np.uint8]:
     """Enlarge a plane of grays, and color the outermost `width` pixels of its objects.
 
-    `shade` and `plane`, the labels, are (M, N); rows and columns are repeated by `factors`. The
-    border of the picture is no edge.
+    `shade` and `plane`, the labels, are (M, N). The border of the picture is no edge.
     """
     (down, across), (rows, columns) = factors, plane.shape
     panel = np.empty((rows, down, columns, across), np.uint8)
@@ -406,8 +393,7 @@ def _outlined(
 def _colors(planes: list[HostArray]) -> tuple[HostArray, NDArray[np.intp]]:
     """Return sorted labels and their colors, such that neighboring objects differ if possible.
 
-    Neighbors are found on a coarse map of nearest objects; objects that are not on it are colored
-    by their number.
+    Neighbors are found on a coarse map; objects that are not on it are colored by their number.
     """
     from scipy.ndimage import distance_transform_cdt
 

@@ -31,20 +31,9 @@ def read_picture(
 ) -> TiffImage:
     """Read a PNG, JPEG or BMP, completely or not at all.
 
-    Gray of 1 bit becomes bool, of up to 8 bits uint8, of 16 bits uint16. Colors become the channels
-    red, green and blue of 8 or 16 bits, or gray if all three are equal everywhere. Transparency and
-    the pixel size, which is a print setting, are ignored. `memory_limit` is in bytes of decoded
-    pixels, by default half of the free memory. With `indices`, a picture with a palette is read as
-    color numbers (as used for labels), otherwise as colors. Raises UnreadableImageError if the file
-    is damaged, too large, or CMYK; OSError if it cannot be read.
-
-    >>> import tempfile
-    >>> from PIL import Image
-    >>> file = Path(tempfile.mkdtemp()) / "red.png"
-    >>> Image.new("RGB", (4, 3), "red").save(file)
-    >>> image = read_picture(file)
-    >>> image.axes, image.pixels.shape, image.channels
-    ('CYX', (3, 3, 4), ('red', 'green', 'blue'))
+    Gray becomes bool, uint8 or uint16; colors become channels of 8 or 16 bits, or gray if they are
+    equal everywhere. Transparency and pixel size are ignored. `memory_limit` is in bytes of decoded
+    pixels. With `indices`, a palette is read as color numbers (as used for labels).
     """
     path = Path(path)
     with path.open("rb") as file, decoding():

@@ -22,8 +22,7 @@ READ_ONLY = ("http", "https")
 def locate(name: str, path: Any, *, writes: bool = False) -> Any:
     """Return a path: `Path`, or `UPath` for a URL such as ``s3://bucket/image.zarr``.
 
-    `name` is the parameter in messages. Options of a store, such as keys, come from the environment
-    or are those of a `UPath`. Raises TypeError, ValueError, or ImportError if a library is missing.
+    `name` is for messages. Options of a store come from the environment, or from a `UPath`.
     """
     if isinstance(path, str) and "://" in path:
         path = _upath(name, path)
@@ -97,10 +96,7 @@ def remove_tree(path: Any) -> None:
 
 
 def copy_tree(source: Any, target: Any, last: tuple[str, ...]) -> None:
-    """Copy the files of a folder within a store; those at its top that are named `last` come last.
-
-    Readers see nothing before: the latter are the descriptions of a Zarr.
-    """
+    """Copy the files of a folder within a store; those at its top named `last` come last."""
     files, above = source.fs.find(source.path), len(source.path.strip("/"))
     names = [one.strip("/")[above:].strip("/") for one in files]
     for late in (False, True):

@@ -1,7 +1,4 @@
-"""Tables of objects: as CSV or Parquet, merged into one, and as features of a napari layer.
-
-They are written atomically, and without formulas for spreadsheets.
-"""
+"""Tables of objects: as CSV or Parquet, merged into one, and as features of a napari layer."""
 
 from __future__ import annotations
 
@@ -55,21 +52,9 @@ def write_table(
 ) -> None:
     """Write a table as CSV or Parquet, depending on the suffix, atomically.
 
-    `table` has columns of equal length and different names; the index of a DataFrame is not
-    written. In CSV, floats read back to the same bits. Text that a spreadsheet would run as a
-    formula gets an apostrophe, which `read_table` removes: text with a sign (``= + - @`` or a
-    fullwidth form) at its beginning or after a character at which programs split cells; also names
-    of columns. `units` are written as a second line of a CSV file, "" for missing ones, but not in
-    Parquet. Raises ValueError for another suffix; ImportError if pyarrow is missing; OSError with
-    `path`.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "cells.csv"
-    >>> write_table(file, {"label": [1, 2], "area": [0.1, 7.0], "name": ["a", "=1+1"]})
-    >>> print(file.read_text())
-    label,area,name
-    1,0.1,a
-    2,7.0,'=1+1
+    `table` has columns of equal length. In CSV, floats read back to the same bits, `units` are a
+    second line, and text that a spreadsheet would run as a formula gets an apostrophe, names of
+    columns too.
     """
     suffix = _suffix(path)
     names = list(map(str, table))
@@ -106,8 +91,7 @@ def _is_number(column: Any) -> bool:
 def _cells(column: Any) -> list[Any]:
     """Return the cells of a column for the csv module: without formulas, empty if missing.
 
-    Numbers are the shortest text that reads back the same. They need no pandas, which takes longer
-    to import than a small image to label.
+    Numbers need no pandas, which takes longer to import than a small image to label.
     """
     if _is_number(column):
         values = np.asarray(column)
@@ -125,17 +109,9 @@ def _cells(column: Any) -> list[Any]:
 
 
 def read_table(path: Any, *, unit_row: bool = False) -> pd.DataFrame:
-    """Read a table that `write_table` wrote.
+    """Read a table that `write_table` wrote; with `unit_row`, without the second line of CSV.
 
-    CSV has no types: numbers are read as numbers, ``True`` and ``False`` as bool, empty cells as
-    missing, and everything else as text. With `unit_row`, the second line of a CSV file is skipped.
-    Raises ValueError for another suffix, ImportError if pyarrow is missing, or OSError.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "cells.csv"
-    >>> write_table(file, {"label": [1, 2], "name": ["a", "=1+1"]})
-    >>> read_table(file)["name"].tolist()
-    ['a', '=1+1']
+    CSV has no types: cells are numbers, bools, missing if empty, and otherwise text.
     """
     import pandas as pd
 
@@ -165,10 +141,7 @@ def read_table(path: Any, *, unit_row: bool = False) -> pd.DataFrame:
 
 
 def read_parts(folder: Any) -> Any:
-    """Read the table in the folder of labels: a DataFrame, of Dask if it does not fit into memory.
-
-    None if there is none.
-    """
+    """Read the table in a folder of labels, by Dask if it does not fit; None if there is none."""
     if (folder / TABLE).is_file():
         return read_table(folder / TABLE)
     if not (folder / PARTS).is_dir():
@@ -238,23 +211,8 @@ class Part(NamedTuple):
 def merge_tables(path: Path | str, parts: Sequence[Part], *, unit_row: bool = False) -> None:
     """Concatenate tables, with columns that name the image and its unit of lengths.
 
-    `path` and the parts end in ``.csv`` or ``.parquet``. Columns that a table lacks are empty.
-    Large tables are read in parts, and the cells of CSV files are copied unchanged, so the same
-    tables give the same bytes. With `unit_row`, the second line of each CSV file has units, and so
-    has that of the new one, where different units are joined by "or". Raises OSError, ValueError if
-    a table was changed since it was written, or ImportError if pyarrow is missing.
-
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> write_table(folder / "a.csv", {"label": [1], "area": [7.0]})
-    >>> write_table(folder / "b.csv", {"label": [1, 2], "volume": [2.5, 3.0]})
-    >>> parts = [Part("a.tif", "µm", folder / "a.csv"), Part("b.tif", "pixel", folder / "b.csv")]
-    >>> merge_tables(folder / "objects.csv", parts)
-    >>> print((folder / "objects.csv").read_text(encoding="utf-8"))
-    file,unit,label,area,volume
-    a.tif,µm,1,7.0,
-    b.tif,pixel,1,,2.5
-    b.tif,pixel,2,,3.0
+    Columns that a table lacks are empty. Large tables are read in parts, and cells of CSV copied as
+    they are. With `unit_row`, second lines have units; different ones are joined by "or".
     """
     with replacing(path) as unfinished:
         if Path(path).suffix.lower() == ".parquet":
@@ -296,10 +254,7 @@ def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
 def _copied(
     path: Path, names: Sequence[str], own: Sequence[str], unit_row: bool, file: TextIO
 ) -> bool:
-    """Copy the rows of a small table without quotes, with the cells `own` before each row.
-
-    Returns False if its columns are not `names`, or it is another table; then nothing is written.
-    """
+    """Copy a small table without quotes, with cells before each row; False if it is another one."""
     with os.fdopen(open_regular(path), "rb") as source:
         text = source.read(MOST_COPIED + 1)
     if len(text) > MOST_COPIED or b'"' in text or b"\r" in text or not text.endswith(b"\n"):
@@ -372,14 +327,8 @@ def _refuse_changed(path: Path, got: str) -> None:
 def as_features(table: pd.DataFrame) -> pd.DataFrame:
     """Convert a table with an ascending column "label" to features of its labels layer.
 
-    napari finds the row of an object by position, or by a column "index" with the labels of rows.
-    Columns are floats or text; rows without an object have NaN or "". Row i is label i and row 0
-    the background. If most labels do not occur, only those that occur have rows, and a column
-    "index" has their labels.
-
-    >>> import pandas as pd
-    >>> as_features(pd.DataFrame({"label": [1, 3], "area": [4, 9]}))["area"].tolist()
-    [nan, 4.0, nan, 9.0]
+    Row i is label i, and row 0 the background. If most labels do not occur, a column "index" has
+    those of the rows. Columns are floats or text, NaN or "" in rows without an object.
     """
     labels = table["label"].to_numpy()
     last = int(labels[-1]) if len(labels) else 0
@@ -395,15 +344,7 @@ def as_features(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def as_table(features: pd.DataFrame, types: Mapping[str, Any] = NO_TYPES) -> pd.DataFrame:
-    """Convert features of a labels layer to a table with a row for each object.
-
-    The first column is "label". `types` are the original types of columns, which are restored
-    unless values are missing.
-
-    >>> import pandas as pd
-    >>> as_table(pd.DataFrame({"area": [np.nan, 4, np.nan, 9]}), {"area": int}).values.tolist()
-    [[1, 4], [3, 9]]
-    """
+    """Convert features to a table with a row for each object, and columns of their `types`."""
     kept = find_objects(features)
     table = features.loc[kept, columns_of(features)].reset_index(drop=True)
     table.insert(0, "label", labels_of(features)[kept])
@@ -419,12 +360,7 @@ def labels_of(features: pd.DataFrame) -> NDArray[np.int64]:
 
 
 def find_objects(features: pd.DataFrame) -> NDArray[np.bool_]:
-    """Return which rows are objects: not the background, and not labels without values.
-
-    >>> import pandas as pd
-    >>> find_objects(pd.DataFrame({"area": [np.nan, 4, np.nan, 9]})).tolist()
-    [False, True, False, True]
-    """
+    """Return which rows are objects: not the background, and not labels without values."""
     rows = np.asarray(labels_of(features) != 0)
     missing = [np.isnan(column) for column in numeric_columns(features).values()]
     return rows & ~np.logical_and.reduce(missing) if missing else rows

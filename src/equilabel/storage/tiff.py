@@ -67,24 +67,12 @@ def read_tiff(
     """Read one image of a TIFF file, completely or not at all.
 
     Reads plain, BigTIFF, ImageJ and OME-TIFF, in either byte order, in the compressions that
-    `imagecodecs` decodes except JPEG XR, whose only decoder is no longer maintained and crashes on
-    damaged files. Of a pyramid, the full resolution is read. Pages of equal shape that tifffile
-    wrote one by one are one stack. An axis without a known meaning becomes Z, else T, else C, with
-    a note; ImageJ too reads a plain stack as slices. OME sets of several files, complex numbers,
-    and files with missing tiles are refused.
+    `imagecodecs` decodes except JPEG XR, whose only decoder crashes on damaged files. Of a pyramid,
+    the full resolution is read. Pages of equal shape that tifffile wrote one by one are one stack.
+    Refuses OME sets of several files, complex numbers, and missing tiles.
 
-    `series` is the index of the image, in the order of OME. `memory_limit` is in bytes of decoded
-    pixels, by default half of the free memory. A palette of grays is applied unless `indices` is
-    true, as for labels. `accept` is as for `read_image`. Raises
-    UnreadableImageError, OSError, or ValueError if there is no such series.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "labels.ome.tif"
-    >>> import numpy as np
-    >>> write_labels(file, np.eye(3, dtype=int), axes="YX", spacing={"Y": 2.0, "X": 2.0})
-    >>> image = read_tiff(file)
-    >>> image.axes, image.spacing, image.pixels.dtype
-    ('YX', {'Y': 2.0, 'X': 2.0}, dtype('uint8'))
+    `series` is the index of the image. `memory_limit` is in bytes of decoded pixels, by default
+    half of the free memory. A palette of grays is applied unless `indices`, as for labels.
     """
     with _opened(Path(path), series, memory_limit) as (images, described):
         if accept is not None:
@@ -94,11 +82,7 @@ def read_tiff(
 
 
 def open_lazily(path: Path | str, *, series: int = 0) -> Any:
-    """Open one image of a TIFF as a read-only zarr.Array whose chunks are pages or tiles.
-
-    The file is checked as by `read_tiff`, except for its pixels. Raises UnreadableImageError,
-    OSError, or ImportError if zarr is not installed.
-    """
+    """Open an image as a read-only zarr.Array of pages or tiles, checked except for its pixels."""
     import tifffile
     import zarr
 
@@ -117,19 +101,10 @@ def open_lazily(path: Path | str, *, series: int = 0) -> Any:
 
 
 def describe_tiff(path: Path | str, *, series: int = 0) -> TiffImage:
-    """Return what a TIFF says about an image, without its pixels.
+    """Return what a TIFF says about an image, with zeros that take no memory as pixels.
 
-    Axes have the order of the file, as in `open_lazily`; pixels are zeros that take no memory.
-    Raises the errors of `open_lazily`, or UnreadableImageError if color samples are stored beside
-    an axis of channels, which only `read_tiff` can join.
-
-    >>> import tempfile
-    >>> import tifffile
-    >>> file = Path(tempfile.mkdtemp()) / "color.tif"
-    >>> tifffile.imwrite(file, np.zeros((20, 30, 3), np.uint8), photometric="rgb")
-    >>> image = describe_tiff(file)
-    >>> image.axes, image.pixels.shape, image.channels
-    ('YXC', (20, 30, 3), ('red', 'green', 'blue'))
+    Axes have the order of the file, as in `open_lazily`. Color samples beside an axis of channels,
+    which only `read_tiff` can join, are refused.
     """
     with _opened(Path(path), series, UNLIMITED) as (images, described):
         chosen = images[series]
@@ -150,13 +125,12 @@ def header_of_tiff(path: Path, series: int) -> Header:
 def _opened(
     path: Path, series: int, memory_limit: int | None
 ) -> Iterator[tuple[Sequence[Any], Described]]:
-    """Open a TIFF file, and check it as far as possible without decoding.
+    """Open a TIFF, and check it as far as possible without decoding.
 
-    The chain of pages ends; every page has complete axes; every strip and tile lies inside the
-    file, shares no bytes, and can hold its pixels with the best possible compression; number and
-    size of pages are what OME, ImageJ or tifffile announce; pages of a stack agree; the compression
-    is known; the image fits in memory. Yields all images of the file (tifffile.TiffPageSeries) and
-    the description of image `series`. Arguments and errors are those of `read_tiff`.
+    The chain of pages ends; pages have complete axes, and agree within a stack; every strip and
+    tile lies inside the file, shares no bytes, and can hold its pixels; number and size of pages
+    are those announced; the compression is known; the image fits in memory. Yields all images and
+    the description of image `series`.
     """
     import tifffile
 
@@ -233,11 +207,7 @@ def _try_others(image: Array, pages: Sequence[Page]) -> None:
 
 
 def _decoded(image: Array, indices: bool) -> tuple[HostArray, str, tuple[str, ...]]:
-    """Decode an image from `_opened`; return pixels, axes, and notes on guesses.
-
-    Pixels are in C order and native byte order, with axes in the order T, C, Z, Y, X. Raises
-    UnreadableImageError, or MemoryError if there is too little memory.
-    """
+    """Decode an image: pixels in C order, native, axes in the order T, C, Z, Y, X, and notes."""
     image, shape, axes = _unsqueezed(image)
     try:
         with decoding():
@@ -347,21 +317,12 @@ def write_labels(
     interval: float | None = None,
     name: str = "labels",
 ) -> None:
-    """Write labels as OME-TIFF: tiled, compressed, in the smallest unsigned type.
+    """Write (..., M, N) labels as OME-TIFF: tiled, compressed, in the smallest unsigned type.
 
-    `labels` is an (..., M, N) array of bool or int, 0 to 4,294,967,295; `axes` has a letter of T,
-    C, Z, Y, X for each axis and ends in YX. `spacing` maps Z, Y and X to pixel sizes in `unit` (""
-    if unknown, see `TiffImage.unit`), and `interval` is in seconds between time points. The file is
-    replaced when the new one is complete, and is a BigTIFF if a classic one may be too small. Pixel
-    sizes are stored in the OME metadata, and for Y and X also in the resolution tags, which
-    programs such as ImageJ read. The file contains nothing about the machine or the time. Raises
-    ValueError for other labels, or OSError with `path`.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "labels.ome.tif"
-    >>> write_labels(file, np.arange(300).reshape(3, 10, 10), axes="ZYX")
-    >>> read_tiff(file).pixels.dtype
-    dtype('uint16')
+    `axes` has a letter of T, C, Z, Y, X for each axis and ends in YX. `spacing` maps Z, Y and X to
+    sizes in `unit`, also in resolution tags for programs such as ImageJ; `interval` is in seconds.
+    Nothing in the file tells about the machine or the time. Raises ValueError for labels beyond 32
+    bits.
     """
     import tifffile
 
@@ -398,10 +359,7 @@ def write_labels(
 
 
 def _identifier(labels: HostArray, metadata: Mapping[str, object]) -> str:
-    """Return the UUID of an OME file, computed from its content.
-
-    That of tifffile would contain the network address of the machine and the time.
-    """
+    """Return a UUID from the content: that of tifffile would tell the machine and the time."""
     about = f"{labels.dtype.str} {labels.shape} {sorted(metadata.items())}"
     content = hashlib.sha256(about.encode())
     content.update(np.ascontiguousarray(labels).data)

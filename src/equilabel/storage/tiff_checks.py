@@ -1,9 +1,8 @@
 """Check an image of a TIFF file: its pages, and what its strips and tiles decode to.
 
 tifffile crops, reshapes and casts the output of a codec until it fits: half the width of a JPEG
-2000 strip would give a sheared picture. Here the output is checked first and, if the codec allows
-it, before decoding. Most codecs check the size of their output array. JPEG does not if its tables
-are stored elsewhere, JPEG 2000 does so only after decoding; fax codes contain no size at all.
+2000 strip would give a sheared picture. Here the output is checked first, before decoding where a
+codec has a size: JPEG with tables elsewhere, JPEG 2000. Fax codes contain none.
 """
 
 from __future__ import annotations
@@ -99,10 +98,9 @@ def check_alike(image: Array, pages: Sequence[Page]) -> None:
 
 
 def check_unclaimed(file: BinaryIO, images: Sequence[TiffPage], pages: Pages) -> None:
-    """Refuse a file with bytes that belong to no page.
+    """Refuse a file with bytes that belong to no page, except zeros and padding.
 
-    Zeros and a few bytes are accepted, because writers align pages. Call it only for images whose
-    description does not count the pages.
+    For images whose description does not count the pages.
     """
     behind = [  # one page may describe a contiguous stack
         (image.dataoffset, image.dataoffset + image.size * image.dtype.itemsize)
@@ -119,11 +117,7 @@ def check_unclaimed(file: BinaryIO, images: Sequence[TiffPage], pages: Pages) ->
 
 
 def guard(page: TiffPage) -> None:
-    """Make a page refuse strips and tiles of another size or type than its own.
-
-    Replaces `page.decode` by a function that may raise UnreadableImageError. The page needs its own
-    tags.
-    """
+    """Make a page refuse to decode strips and tiles of another size or type than its own."""
     if getattr(page.decode, "__module__", "") != __name__:
         page.decode = _guarded(page)
 
@@ -260,11 +254,7 @@ def _bits(page: TiffPage, samples: int) -> int:
 
 
 def jpeg_frame(data: bytes) -> tuple[int, int, int] | None:
-    """Return length, width and samples from the header of a JPEG stream; None without one.
-
-    >>> jpeg_frame(bytes.fromhex("ffd8 ffc0 000b 08 0018 0060 01 01 11 00"))
-    (24, 96, 1)
-    """
+    """Return length, width and samples from the header of a JPEG stream; None without one."""
     at = 2
     while at + 10 <= len(data) and data[at] == 0xFF:
         marker = data[at + 1]
@@ -279,11 +269,7 @@ def jpeg_frame(data: bytes) -> tuple[int, int, int] | None:
 
 
 def jpeg2000_frame(data: bytes) -> tuple[int, int, int] | None:
-    """Return length, width and samples from the header of a JPEG 2000 stream; None without one.
-
-    >>> jpeg2000_frame(b"no stream") is None
-    True
-    """
+    """Return length, width and samples from the header of a JPEG 2000 stream; None without one."""
     at = data.find(b"\xff\x4f\xff\x51")  # markers of the stream and its size
     if at < 0 or len(data) < at + 44:
         return None

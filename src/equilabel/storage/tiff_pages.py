@@ -1,10 +1,8 @@
 """Pages of a TIFF file, checked against its bytes before pixels are read.
 
 Other software reads a truncated stack as its first page, follows circular directories for hours,
-and allocates whatever a header claims. Here every page is visited, and none is decoded: the chain
-of directories has to end, each page needs complete axes, and each strip or tile has to lie inside
-the file and be long enough for its pixels. Work and memory depend on the length of the file, not on
-what it claims.
+and allocates whatever a header claims. Here every page is visited, and none is decoded. Work and
+memory depend on the length of the file, not on what it claims.
 """
 
 from __future__ import annotations
@@ -49,11 +47,10 @@ MOST_TAGS = 4096  # in one directory; also tifffile's limit
 
 
 def walk(file: BinaryIO) -> Pages:
-    """Check all pages of a regular TIFF file against its bytes, and return them (at least one).
+    """Return all pages of a regular TIFF file, one or more, checked against its bytes.
 
-    Raises UnreadableImageError if the file is not a TIFF, the chain of pages loops or leaves the
-    file, or a page has an axis of length 0, lacks a tag, or refers to bytes that are missing, too
-    few, or part of another strip or tile.
+    The chain of pages must end; each page has complete axes, and strips or tiles of its own that
+    lie in the file and are long enough.
     """
     directories = Directories(file)
     pages: list[Page] = []
@@ -195,8 +192,8 @@ def _check_bytes(
 class Segments(NamedTuple):
     """Number of the strips or tiles of a page, and their decoded size in bytes.
 
-    `last` is the size of the last strip of a plane, which may be shorter, and `each` the number of
-    strips of a plane. All tiles have one size.
+    `last` is the size of the last strip of a plane, of which there are `each`. All tiles have one
+    size.
     """
 
     number: int
@@ -231,10 +228,7 @@ class Pages(NamedTuple):
     size: int
 
     def gaps(self, claimed: Sequence[tuple[int, int]] = ()) -> list[tuple[int, int]]:
-        """Return (first byte, end) of ranges that belong to no page, except small padding.
-
-        `claimed` are ranges that belong to the image but not to a page.
-        """
+        """Return (first byte, end) of ranges of no page, without padding and those `claimed`."""
         pages = (*self.chain, *self.below)
         spans = np.array([span for page in pages for span in page.spans], np.int64)
         parts = parts_of(pages).astype(np.int64)
@@ -261,8 +255,7 @@ def parts_of(pages: Sequence[Page]) -> NDArray[np.uint64]:
 class Directories:
     """The directories of an open TIFF or BigTIFF, which must be a regular file.
 
-    `size` is the length of the file in bytes, `first` the position of the first directory (0 for
-    none). Raises UnreadableImageError if the file does not begin like a TIFF.
+    `size` is the length of the file, `first` the position of the first directory (0 for none).
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -304,8 +297,8 @@ class Directories:
 class Directory:
     """The tags of the page at `offset`, of which the first of each code counts.
 
-    `following` is the position of the next directory (0 for none). `spans` has the first byte and
-    the end of the directory, and of values stored outside of it.
+    `following` is the position of the next directory (0 for none); `spans` are (first byte, end) of
+    this one and of values outside of it.
     """
 
     def __init__(self, file: Directories, offset: int) -> None:
