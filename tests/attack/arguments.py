@@ -136,6 +136,10 @@ CALLS = {
         properties=("label", "area"),
     ),
     "measure_components": good(equilabel.measure_components, image=MASK),
+    **{
+        name: good(getattr(equilabel, name), image=MASK)
+        for name in ("euler_number", "perimeter", "perimeter_crofton")
+    },
     "measure": good(equilabel.measure, labels=LABELS, image=GRAY),
     "segment": good(equilabel.segment, image=GRAY),
     "segment_chunked": good(equilabel.segment_chunked, image=GRAY, chunks=5),
