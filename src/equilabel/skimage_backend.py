@@ -4,23 +4,18 @@ Functions of masks of single objects, such as `perimeter`, are left out: scikit-
 each object, and `regionprops`, which `regionprops_table` calls for what it does not count itself.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import equilabel
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 KINDS = {"skimage.measure:label": "bui", "skimage.measure:regionprops_table": "ui"}
 MOST_AXES = 6
 
 
-def information() -> SimpleNamespace:
+def information() -> Any:
     """Return which functions there are, as scikit-image's `BackendInformation`."""
     return SimpleNamespace(supported_functions=[*KINDS])
 
@@ -33,7 +28,6 @@ def can_has(name: str, *arguments: Any, **options: Any) -> bool:
     return image.dtype.kind in KINDS.get(name, "")
 
 
-def get_implementation(name: str) -> Callable[..., Any]:
+def get_implementation(name: str) -> Any:
     """Return the function of this package that replaces one of scikit-image."""
-    found: Callable[..., Any] = getattr(equilabel, name.partition(":")[2])
-    return found
+    return getattr(equilabel, name.partition(":")[2])

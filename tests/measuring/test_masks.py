@@ -43,9 +43,13 @@ def test_any_order_and_type_of_pixels_will_do(ours):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: euler_number(np.ones((2, 2, 2)), 2), r"1 or 3 for 3 axes; got 2"),
-        (lambda: euler_number(np.ones(4)), r"2 or 3 axes; got 1"),
-        (lambda: perimeter(np.ones((2, 2, 2))), r"2 axes; got 3\. In 3D, take 'surface_area_crof"),
+        (lambda: euler_number(np.ones((2, 2, 2)), 2), r"connectivity must be 1 or 3; got 2"),
+        (lambda: euler_number(np.ones(4)), r"2 or 3 spatial axes; got 1"),
+        (
+            lambda: perimeter(np.ones((2, 2, 2))),
+            r"2 spatial axes; got 3\. In 3D, ask for 'surface_area_crof",
+        ),
+        (lambda: perimeter(np.ones((2, 2, 2)), 8), r"2 spatial axes; got 3"),
         (lambda: perimeter(np.ones((2, 2)), 6), r"neighborhood must be 4 or 8; got 6"),
         (lambda: perimeter_crofton(np.ones((2, 2)), 3), r"directions must be 2 or 4; got 3"),
     ],

@@ -440,16 +440,8 @@ class Graph:
 
         Raises
         ------
-        TypeError
-            If it is not of bool or numbers.
-        ValueError
-            If it is not square.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> Graph.from_dense(np.array([[0, 2.5, 0], [0, 0, 0], [0, 0, 0]])).neighbors.tolist()
-        [1, 0]
+        TypeError, ValueError
+            If it is not of bool or numbers, or not square.
         """
         masked = isinstance(array, np.ma.MaskedArray)
         matrix = as_array(array.filled(0) if masked else array, "array")
@@ -457,28 +449,15 @@ class Graph:
             message = f"array must be of bool or numbers; got {matrix.dtype}."
             raise TypeError(message)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-            message = (
-                f"array must have as many rows as columns; got shape {matrix.shape}. Pairs of "
-                "vertices are taken by Graph.from_edges."
-            )
+            rule = f"array must have as many rows as columns; got shape {matrix.shape}."
+            message = f"{rule} Pairs of vertices are taken by Graph.from_edges."
             raise ValueError(message)
         there = np.nonzero((matrix != 0) & np.isfinite(matrix))
         return cls.from_edges(*there, size=len(matrix))
 
     @classmethod
     def from_igraph(cls, graph: Any) -> Graph:
-        """Make a graph from one of igraph, with its numbers of vertices.
-
-        Parameters
-        ----------
-        graph : igraph.Graph
-            Directions of edges are ignored.
-
-        Raises
-        ------
-        TypeError
-            If it is not a graph of igraph.
-        """
+        """Make a graph from an `igraph.Graph`, or raise TypeError; directions are ignored."""
         if not (hasattr(graph, "get_edgelist") and hasattr(graph, "vcount")):
             message = f"graph must be one of igraph; got {type(graph).__name__}."
             raise TypeError(message)
