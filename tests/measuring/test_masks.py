@@ -57,3 +57,12 @@ def test_any_order_and_type_of_pixels_will_do(ours):
 def test_what_is_not_defined_is_refused(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("ours", "theirs", "rank", "options"), CALLS)
+def test_an_image_on_a_gpu_is_measured_there(ours, theirs, rank, options):
+    cupy = pytest.importorskip("cupy")
+    image = noise((40, 50, 7)[:rank], values=2, seed=1)
+    expected = pytest.approx(theirs(image > 0, **options), rel=1e-12)
+    assert ours(cupy.asarray(image), **options) == expected
