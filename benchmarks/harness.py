@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+os.environ["SKIMAGE_NO_DISPATCHING"] = "1"  # scikit-image is measured, not what it dispatches to
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = (
     "equilabel",

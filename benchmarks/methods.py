@@ -7,7 +7,8 @@ the host, with the device waited for: the least of `--turns`. The least beside i
 and writes an int64 for each element.
 
 Run as ``python benchmarks/methods.py [--device cuda] [--sides 1024 4096] [--turns 3]``; results go
-to ``benchmarks/results/methods_<device>.json``.
+to ``benchmarks/results/methods_<device>.json``. With ``--charts FOLDER [--yacclab DATASETS]`` it
+draws the charts of YACCLAB instead, see `yacclab.py`. Methods of installed packages are among them.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ def seconds(run: Callable[[], Any], wait: Callable[[], Any], turns: int) -> tupl
     return least, found
 
 
-def label(method: Method, device: str, domain: Any) -> int:
+def label(method: Method, device: str, domain: Any, **words: Any) -> int:
     """Label a domain; return the number of rounds. Runs are numbered and painted, as int32."""
     kernels = load_passes(method.name, device)
     if method.answer == "runs":
@@ -154,7 +155,23 @@ def label(method: Method, device: str, domain: Any) -> int:
         kernels.number(table)
         kernels.paint(table, room, blank=False)
         return 1
-    return int(load_recipe(method.name)(kernels, domain).rounds)
+    return int(load_recipe(method.name)(kernels, domain, **words).rounds)
+
+
+def seconds_of_image(
+    method: Method, image: Any, words: dict[str, Any], xp: Any, wait: Any, options: Any
+) -> float:
+    """Return the least time of a method on an image whose corners connect, with its options."""
+    if method.name not in _compiled:
+        _compiled.add(method.name)
+        seconds_of_image(method, np.ones((SMALLEST, SMALLEST), bool), {}, xp, wait, options)
+    grid = Grid(xp.asarray(image), Foreground("!=", np.False_, values=False), 2)
+    run = partial(label, method, options.device, grid, **words)
+    took = seconds(run, wait, 1)[0]
+    return took if took > options.limit else min(took, seconds(run, wait, options.turns)[0])
+
+
+_compiled: set[str] = set()
 
 
 def growing_sides(side: int) -> list[int]:
@@ -221,6 +238,9 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--limit", type=float, default=0.3, help="seconds for a cell")
     parser.add_argument("--only", default="", help="images whose name holds this word")
+    parser.add_argument("--charts", default="", help="folder for the charts of YACCLAB")
+    parser.add_argument("--yacclab", default="", help="folder of its datasets, for the charts")
+    parser.add_argument("--images", type=int, default=100, help="of each dataset, at most")
     options = parser.parse_args()
     xp: Any = np
     wait: Callable[[], Any] = lambda: None  # noqa: E731
@@ -231,6 +251,11 @@ def main() -> None:
         xp, wait = cupy, cupy.cuda.Device().synchronize
         about["card"] = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
         about["versions"] = {"cupy": cupy.__version__}
+    if options.charts:
+        import yacclab
+
+        yacclab.run(options, partial(seconds_of_image, xp=xp, wait=wait, options=options))
+        return
     sides = options.sides or ([1024, 4096] if options.device == "cuda" else [256, 1024])
     rows: list[dict[str, Any]] = [about]
     for kind, cases in DOMAINS.items():

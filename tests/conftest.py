@@ -24,6 +24,7 @@ extern "C" __global__ void spin(long long cycles)
 if "NAPARI_CONFIG" in os.environ and "PYTEST_XDIST_WORKER" in os.environ:
     # Each process has settings of its own.
     os.environ["NAPARI_CONFIG"] += f".{os.environ['PYTEST_XDIST_WORKER']}.yaml"
+os.environ["SKIMAGE_NO_DISPATCHING"] = "1"  # what we are compared with must not be ourselves
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
 # Doctests are looked for in every module but those whose libraries are not installed.

@@ -33,6 +33,7 @@ LEVELS = {
     "chunked": 8,
     "": 9,  # the facade
     "cli": 10,
+    "skimage_backend": 10,
     "widget": 10,
     "__main__": 11,
 }

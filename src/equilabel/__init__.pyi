@@ -14,6 +14,9 @@ from .labeling import measure_components as measure_components
 from .measuring import PROPERTIES as PROPERTIES
 from .measuring import regionprops as regionprops
 from .measuring import regionprops_table as regionprops_table
+from .measuring.masks import euler_number as euler_number
+from .measuring.masks import perimeter as perimeter
+from .measuring.masks import perimeter_crofton as perimeter_crofton
 from .measuring.neighbors import contacts as contacts
 from .measuring.neighbors import neighbors as neighbors
 from .papers.table import METHODS as METHODS

@@ -22,6 +22,7 @@ from fractions import Fraction
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
@@ -136,6 +137,10 @@ CALLS = {
         properties=("label", "area"),
     ),
     "measure_components": good(equilabel.measure_components, image=MASK),
+    **{
+        name: good(getattr(equilabel, name), image=MASK)
+        for name in ("euler_number", "perimeter", "perimeter_crofton")
+    },
     "measure": good(equilabel.measure, labels=LABELS, image=GRAY),
     "segment": good(equilabel.segment, image=GRAY),
     "segment_chunked": good(equilabel.segment_chunked, image=GRAY, chunks=5),
@@ -189,6 +194,11 @@ CALLS = {
     ),
     "Graph.from_scipy": good(equilabel.Graph.from_scipy, array=sparse.csr_array(np.eye(5, k=1))),
     "Graph.from_networkx": good(equilabel.Graph.from_networkx, graph=Vertices()),
+    "Graph.from_dense": good(equilabel.Graph.from_dense, array=np.eye(5, k=1)),
+    "Graph.from_igraph": good(
+        equilabel.Graph.from_igraph,
+        graph=SimpleNamespace(get_edgelist=lambda: [(0, 1)], vcount=lambda: 2),
+    ),
     "Graph.from_image": good(equilabel.Graph.from_image, image=MASK),
     "Graph.from_bonds": good(equilabel.Graph.from_bonds, bonds=BONDS),
     "Bonds": good(

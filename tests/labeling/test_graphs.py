@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -102,6 +103,38 @@ def test_numbers_are_those_of_networkx():
     assert list(dict.fromkeys(labels.values())) == list(range(len(set(labels.values()))))
 
 
+def test_numbers_are_those_of_igraph():
+    igraph = pytest.importorskip("igraph")
+    for graph in (igraph.Graph.Erdos_Renyi(200, m=130), igraph.Graph(4, [(3, 1)], directed=True)):
+        labels, count = label_graph(graph, return_num=True)
+        assert labels.tolist() == graph.connected_components("weak").membership
+        assert count == len(graph.connected_components("weak"))
+    assert label_graph(igraph.Graph(2)).tolist() == [0, 1]
+
+
+def test_a_graph_of_igraph_is_known_by_what_it_has():
+    graph = SimpleNamespace(get_edgelist=lambda: [(2, 0), (3, 3)], vcount=lambda: 4)
+    assert label_graph(graph).tolist() == [0, 1, 0, 2]
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u8", "f4"])
+def test_an_adjacency_matrix_is_labeled_as_scipy_does(dtype):
+    matrix = (3 * (np.random.default_rng(1).random((60, 60)) < 0.012)).astype(dtype)
+    expected = sparse.csgraph.connected_components(matrix)
+    for array in (matrix, matrix.T, np.tril(matrix + matrix.T)):
+        labels, count = label_graph(array, return_num=True)
+        assert count == expected[0]
+        np.testing.assert_array_equal(labels, expected[1])
+
+
+def test_entries_that_are_no_number_or_masked_are_no_edges():
+    matrix = np.zeros((5, 5))
+    matrix[0, 1], matrix[1, 2], matrix[2, 3], matrix[3, 4] = np.nan, np.inf, -1, 2
+    assert label_graph(matrix).tolist() == [0, 1, 2, 2, 2]
+    assert sparse.csgraph.connected_components(matrix)[1].tolist() == [0, 1, 2, 2, 2]
+    assert label_graph(np.ma.masked_equal(matrix, 2)).tolist() == [0, 1, 2, 2, 3]
+
+
 SPARSE = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
 
 
@@ -177,9 +210,9 @@ def test_a_method_that_knows_no_images_is_refused():
         label(np.ones((2, 2), bool), method="hawick_1")
 
 
-@pytest.mark.parametrize("graph", [np.ones((3, 3)), [(0, 1)], None])
+@pytest.mark.parametrize("graph", ["graph", [(0, 1)], None])
 def test_what_is_no_graph_is_refused(graph):
-    with pytest.raises(TypeError, match="graph must be a Graph, Bonds, a sparse array") as caught:
+    with pytest.raises(TypeError, match="must be a Graph, Bonds, a sparse or square") as caught:
         label_graph(graph)
     assert f"got {type(graph).__name__}. Make one with Graph.from_edges" in str(caught.value)
 
@@ -328,6 +361,9 @@ def test_arcs_in_one_direction_are_refused_or_made_symmetric():
         (lambda: Graph.from_neighbor_list([[1, 2]]), ValueError, "got 2"),
         (lambda: Graph.from_scipy(np.eye(3)), TypeError, "sparse array; got ndarray"),
         (lambda: Graph.from_scipy(sparse.eye_array(2, 3)), ValueError, "as many rows as columns"),
+        (lambda: label_graph(np.ones((3, 2), int)), ValueError, "(3, 2). Pairs of vertices are"),
+        (lambda: Graph.from_dense(np.full((2, 2), "a")), TypeError, "bool or numbers; got <U1"),
+        (lambda: Graph.from_igraph([1, 2]), TypeError, "one of igraph; got list"),
         (lambda: Graph.from_networkx([1, 2]), TypeError, "one of NetworkX; got list"),
         (lambda: Graph.from_image(np.ones((3, 3)), 3), ValueError, "connectivity must be 1 to 2"),
     ],

@@ -76,6 +76,35 @@ def test_labels_equal_those_of_skimage_whatever_the_image(device, question):
     check(*question, device=device)
 
 
+@pytest.mark.parametrize(("shape", "connectivity"), [*KINDS, ((3, 2, 4, 3), 2)])
+def test_a_structure_stands_for_its_connectivity_as_in_scipy(shape, connectivity):
+    image, structure = noise(shape), ndimage.generate_binary_structure(len(shape), connectivity)
+    expected = ndimage.label(image, structure)
+    found = label(image.tolist(), structure=5 * structure, return_num=True)
+    np.testing.assert_array_equal(found[0], expected[0])
+    assert found[1] == expected[1]
+    movie = noise((3, *shape))
+    np.testing.assert_array_equal(
+        label(movie, structure=structure.tolist(), stacked=True),
+        label(movie, connectivity=connectivity, stacked=True),
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"structure": np.ones((3, 3)), "connectivity": 2}, "left out with structure; got 2"),
+        ({"structure": np.ones((3, 3, 3))}, r"structure must be a neighborhood of .* 1 to 2, as"),
+        ({"structure": [[0, 0, 0], [1, 1, 1], [0, 0, 0]]}, r"got \[\[0, 0, 0\], .* are labeled by"),
+        ({"structure": [["a"] * 3] * 3}, "structure must be a neighborhood"),
+        ({"structure": np.ones((3, 3)), "stacked": True}, "of connectivity 1 to 1"),
+    ],
+)
+def test_a_structure_of_another_kind_is_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        label(noise((4, 5)), **options)
+
+
 @pytest.mark.parametrize("dtype", ["?", "u1", "i8"])
 @pytest.mark.parametrize(("shape", "connectivity"), KINDS + DEEP_KINDS)
 def test_labels_of_one_value_equal_those_of_skimage(shape, connectivity, dtype):

@@ -171,6 +171,15 @@ def test_labels_of_the_example_are_the_same_on_a_gpu(playne, question):
     np.testing.assert_array_equal(labels.get(), expected)
 
 
+def test_the_example_is_in_the_benchmark_of_methods(playne, monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLE.parents[1] / "benchmarks")
+    import methods
+
+    grid = methods._grid(np, lambda side: spiral(side), 32)
+    assert playne in methods.METHODS
+    assert methods.label(METHODS[playne], "cpu", grid) == 1
+
+
 def test_an_image_of_more_axes_than_the_example_knows_is_refused(playne):
     with pytest.raises(ValueError, match=r"for a 5-dimensional grid on 'cpu'; got 'playne'"):
         label(noise((2, 2, 2, 2, 2)), method=playne)

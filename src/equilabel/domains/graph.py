@@ -429,6 +429,42 @@ class Graph:
         return cls.from_csr(rows.indptr, rows.indices, asymmetric=asymmetric)
 
     @classmethod
+    def from_dense(cls, array: Any) -> Graph:
+        """Make a graph from an adjacency matrix of NumPy or, on a GPU, of CuPy.
+
+        Parameters
+        ----------
+        array : (N, N) array of bool or numbers
+            An entry is an edge unless it is 0, NaN or infinite, as for `scipy.sparse.csgraph`, or
+            masked; one of the two directions is enough.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is not of bool or numbers, or not square.
+        """
+        masked = isinstance(array, np.ma.MaskedArray)
+        matrix = as_array(array.filled(0) if masked else array, "array")
+        if matrix.dtype.kind not in "buif":
+            message = f"array must be of bool or numbers; got {matrix.dtype}."
+            raise TypeError(message)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            rule = f"array must have as many rows as columns; got shape {matrix.shape}."
+            message = f"{rule} Pairs of vertices are taken by Graph.from_edges."
+            raise ValueError(message)
+        there = np.nonzero((matrix != 0) & np.isfinite(matrix))
+        return cls.from_edges(*there, size=len(matrix))
+
+    @classmethod
+    def from_igraph(cls, graph: Any) -> Graph:
+        """Make a graph from an `igraph.Graph`, or raise TypeError; directions are ignored."""
+        if not (hasattr(graph, "get_edgelist") and hasattr(graph, "vcount")):
+            message = f"graph must be one of igraph; got {type(graph).__name__}."
+            raise TypeError(message)
+        ends = np.fromiter(chain.from_iterable(graph.get_edgelist()), np.int64)
+        return cls.from_edges(ends[::2], ends[1::2], size=graph.vcount())
+
+    @classmethod
     def from_networkx(cls, graph: Any) -> Graph:
         """Make a graph from one of NetworkX; vertices are numbered in the order of iteration.
 

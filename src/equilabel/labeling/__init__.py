@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from equilabel.arguments import check_flag
+from equilabel.devices import take
 from equilabel.measuring import make_request
 
 from .graphs import label_graph
 from .output import Report
 from .paths import Wanted, paint, path_of, solve
-from .problem import NO_OPTIONS, check_apart, columns_of, make_problem, problem_of
+from .problem import (
+    NO_OPTIONS,
+    check_apart,
+    columns_of,
+    connectivity_of,
+    make_problem,
+    problem_of,
+)
 from .remembered import label_again
 
 if TYPE_CHECKING:
@@ -113,6 +121,7 @@ def label(
     return_num: bool = False,
     connectivity: int | None = None,
     *,
+    structure: ArrayLike | None = None,
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
@@ -145,6 +154,10 @@ def label(
     connectivity : int, optional
         Maximum number of orthogonal hops between neighbors, from 1 (faces: 4 neighbors in 2D, 6 in
         3D) to the number of axes (with corners: 8 and 26), which is the default.
+    structure : (3[, 3, ...]) array, optional
+        The neighborhood as `scipy.ndimage.label` takes it, in place of `connectivity`: one that
+        ``scipy.ndimage.generate_binary_structure`` makes, with as many axes as `connectivity`
+        refers to. SciPy joins pixels of different values: for that, label ``image != 0``.
     method : str
         A key of `METHODS` or an alias. "auto" is the method that was measured to be the fastest.
     device : {"auto", "cpu", "cuda"} or "cuda:<index>"
@@ -194,8 +207,9 @@ def label(
     Raises
     ------
     ValueError
-        If `connectivity`, `periodic`, `method`, `device`, the number of axes, or the shape or type
-        of `out` is out of range, or `label_image` contains numbers that are not whole.
+        If `connectivity`, `structure`, `periodic`, `method`, `device`, the number of axes, or the
+        shape or type of `out` is out of range, or `label_image` contains numbers that are not
+        whole.
     TypeError
         If `label_image` is not of bool, integers or floats, or `out` not of integers; or if the
         method has no such option.
@@ -245,6 +259,10 @@ def label(
         return_num = check_flag("return_num", return_num)  # type: ignore[unreachable]
     if type(report) is not bool:
         report = check_flag("report", report)  # type: ignore[unreachable]
+    if structure is not None:
+        image = take(label_image, "label_image")
+        rank = image.ndim - check_flag("stacked", stacked)
+        label_image, connectivity = image, connectivity_of(structure, connectivity, rank)
     plain = properties is None and periodic is False and not (options or report)
     if plain and type(method) is type(device) is str and method == device == "auto":
         known = label_again(label_image, background, connectivity, stacked, out, return_num)

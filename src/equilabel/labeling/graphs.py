@@ -9,7 +9,7 @@ import numpy as np
 from equilabel.arguments import check_flag
 from equilabel.devices import library, passes, place, resolve, using
 from equilabel.domains.bonds import Bonds
-from equilabel.domains.graph import Graph
+from equilabel.domains.graph import Graph, is_of_cupy
 from equilabel.papers import check_ability, find_method, load_passes, load_recipe
 
 from .output import LARGEST, Report, calls_of, passes_of
@@ -31,11 +31,15 @@ def take_graph(graph: Any) -> Graph | Bonds:
         return graph
     if hasattr(graph, "tocsr"):
         return Graph.from_scipy(graph)
+    if isinstance(graph, np.ndarray) or is_of_cupy(graph):
+        return Graph.from_dense(graph)
     if hasattr(graph, "adj") and hasattr(graph, "nodes"):
         return Graph.from_networkx(graph)
+    if hasattr(graph, "get_edgelist"):
+        return Graph.from_igraph(graph)
     message = (
-        "graph must be a Graph, Bonds, a sparse array, or a graph of NetworkX; got "
-        f"{type(graph).__name__}. Make one with Graph.from_edges."
+        "graph must be a Graph, Bonds, a sparse or square array, or a graph of NetworkX or igraph; "
+        f"got {type(graph).__name__}. Make one with Graph.from_edges."
     )
     raise TypeError(message)
 
@@ -176,10 +180,11 @@ def label_graph(
 
     Parameters
     ----------
-    graph : Graph, Bonds, sparse array of SciPy or CuPy, or graph of NetworkX
-        A sparse array is converted by ``Graph.from_scipy``, which takes longer than labeling: to
-        label it more than once, make a `Graph` of it. Vertices of NetworkX are numbered in the
-        order of iteration.
+    graph : Graph, Bonds, sparse or square array, or graph of NetworkX or igraph
+        A sparse array of SciPy or CuPy is converted by ``Graph.from_scipy``, a square one (an
+        adjacency matrix) of NumPy or CuPy by ``Graph.from_dense``, which takes longer than
+        labeling: to label it more than once, make a `Graph` of it. Vertices of NetworkX are
+        numbered in the order of iteration: ``dict(zip(graph, labels))`` has the label of each.
     method : str
         A key of `METHODS` that labels graphs or bonds. "auto" is the fastest.
     device : {"auto", "cpu", "cuda"} or "cuda:<index>"
@@ -206,7 +211,7 @@ def label_graph(
     Raises
     ------
     ValueError
-        If `method` or `device` is out of range, or open bonds lead outside.
+        If `method` or `device` is out of range, open bonds lead outside, or an array is not square.
     TypeError
         If `graph` is not one of these types, or the method has no such option.
     DeviceUnavailableError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.arguments import check_flag, normalize_bools, shown
+from equilabel.arguments import as_host_array, check_flag, normalize_bools, shown
 from equilabel.devices import is_on_cuda, library, resolve, shares_memory, take
 from equilabel.domains.grid import Foreground, Grid
 from equilabel.measuring import check_columns, check_periodic
@@ -180,6 +180,25 @@ def check_axes(image: Array, stacked: bool) -> int:
         )
         raise ValueError(message)
     return axes
+
+
+def connectivity_of(structure: Any, connectivity: int | None, rank: int) -> int:
+    """Return the connectivity that a neighborhood, as SciPy takes it, stands for."""
+    if connectivity is not None:
+        message = f"connectivity must be left out with structure; got {shown(connectivity)}."
+        raise ValueError(message)
+    given: Array = as_host_array("structure", structure)
+    if given.shape == (3,) * rank and given.dtype.kind in "buif":
+        hops = np.abs(np.indices(given.shape) - 1).sum(axis=0)
+        for most in range(1, rank + 1):
+            if np.array_equal(given != 0, hops <= most):
+                return most
+    message = (
+        f"structure must be a neighborhood of connectivity 1 to {rank}, as "
+        f"scipy.ndimage.generate_binary_structure({rank}, connectivity) makes; got "
+        f"{shown(structure)}. Other neighborhoods are labeled by scipy.ndimage.label."
+    )
+    raise ValueError(message)
 
 
 def check_out(out: Array, image: Array) -> Array:

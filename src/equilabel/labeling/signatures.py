@@ -19,6 +19,7 @@ Table: TypeAlias = "dict[str, HostArray]"
 class Options(TypedDict, total=False):
     """Arguments of `label` and of methods on which the types of the results do not depend."""
 
+    structure: ArrayLike | None
     method: str
     device: Device
     stacked: bool
