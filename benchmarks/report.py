@@ -541,8 +541,8 @@ def headline() -> str:
     rows.append([f"{ours['nuclei']:,} nuclei outlined by persons: found (F1)", *cells, ""])
     text = (
         "Two cores of a CPU, nuclei in an image of 4096 x 4096 pixels; scikit-image has one "
-        "thread. Its recipe is Otsu's threshold and a watershed from the peaks of the smoothed distance; "
-        "the annotated nuclei are those of 41 images of BBBC038v1."
+        "thread. Its recipe is Otsu's threshold and a watershed from the peaks of the smoothed "
+        "distance; the annotated nuclei are those of 41 images of BBBC038v1."
     )
     return f"{table(['', 'equilabel', 'scikit-image', ''], rows)}\n\n{text}"
 

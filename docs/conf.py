@@ -21,9 +21,10 @@ default_role = "py:obj"  # `names` in docstrings
 
 # Pages are read on the web page of the repository, too: they link to headings and files as there.
 myst_heading_anchors = 3
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["deflist", "dollarmath"]
 
 autosummary_generate = True
+equilabel.Image.__name__ = "Image"  # which has another name inside, and would be an alias
 autodoc_typehints = "none"  # numpydoc's sections say it better
 numpydoc_show_class_members = False
 
