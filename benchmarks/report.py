@@ -535,6 +535,8 @@ def headline() -> str:
         [what, f"{ours * 1e3:.0f} ms", f"{theirs * 1e3:,.0f} ms", f"{theirs / ours:.0f} x"]
         for what, ours, theirs in pairs
     ]
+    there = load("measure_cuda")
+    gpu = next(row for row in there["rows"] if row.get("columns") == ["area", "bbox", "centroid"])
     found = {row["way"]: row for row in load("recipes")["rows"] if row["set"] == "annotated"}
     ours, usual = found["per_object"], found["scikit-image"]
     cells = [f"{row['0.5']:.2f}" for row in (ours, usual)]
@@ -542,7 +544,9 @@ def headline() -> str:
     text = (
         "Two cores of a CPU, nuclei in an image of 4096 x 4096 pixels; scikit-image has one "
         "thread. Its recipe is Otsu's threshold and a watershed from the peaks of the smoothed "
-        "distance; the annotated nuclei are those of 41 images of BBBC038v1."
+        "distance; the annotated nuclei are those of 41 images of BBBC038v1. On an "
+        f"{there['rows'][0]['card']} area, box and centroid of labels that it holds take "
+        f"{gpu['us'] / 1e3:.2f} ms; cuCIM's take {gpu['cuCIM us'] / 1e3:.2f} ms."
     )
     return f"{table(['', 'equilabel', 'scikit-image', ''], rows)}\n\n{text}"
 
