@@ -21,9 +21,10 @@ default_role = "py:obj"  # `names` in docstrings
 
 # Pages are read on the web page of the repository, too: they link to headings and files as there.
 myst_heading_anchors = 3
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["deflist", "dollarmath"]
 
 autosummary_generate = True
+equilabel.Image.__name__ = "Image"  # which has another name inside, and would be an alias
 autodoc_typehints = "none"  # numpydoc's sections say it better
 numpydoc_show_class_members = False
 
@@ -35,6 +36,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,
+    "thumbnail_size": (640, 360),
     "abort_on_example_error": True,
 }
 
@@ -43,5 +45,17 @@ copybutton_prompt_is_regexp = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"equilabel {version}"
-html_theme_options = {"navigation_with_keys": False, "show_toc_level": 2}
+html_logo = html_favicon = "../src/equilabel/icon.svg"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_theme_options = {
+    "logo": {"text": "equilabel"},
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 8,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+# Pages without pages below them have nothing to show at their side.
+html_sidebars = {name: [] for name in ("index", "install", "napari", "performance")}
 html_show_sourcelink = False

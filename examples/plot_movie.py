@@ -10,23 +10,23 @@ Frames are labeled one by one, with one threshold and one table for all.
 # column ``frame`` says in which frame an object lies.
 
 import matplotlib.pyplot as plt
+from skimage.segmentation import find_boundaries
 
 from equilabel import segment
 from equilabel.samples import movie
 
 frames = movie()
-found = segment(frames, stacked=True, threshold="li", sigma=1, spacing=0.65, min_size=20)
+found = segment(frames, stacked=True, threshold="li", sigma=1, split=0.5, min_size=20)
 by_frame = found.table.groupby("frame")
 print(by_frame.size().to_string())
 
 # %%
-# Nuclei divide, so their number rises; where two touch, they count as one object. The dye
-# bleaches, so they grow dimmer.
+# Nuclei divide, so their number rises. The dye bleaches, so they grow dimmer.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 last = len(frames) - 1
 left.imshow(frames[last], cmap="gray")
-left.contour(found.labels[last] > 0, levels=[0.5], colors="gold", linewidths=0.8)
+left.contour(find_boundaries(found.labels[last]), levels=[0.5], colors="gold", linewidths=0.5)
 left.set_title(f"frame {last}")
 left.set_axis_off()
 right.plot(by_frame.size(), color="tab:blue")

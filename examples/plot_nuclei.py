@@ -7,7 +7,8 @@ From a fluorescence image to outlined objects and a table, in one call.
 
 # %%
 # The image is simulated: nuclei under uneven light, one pixel is 0.325 µm wide. `segment` smooths
-# it, finds a threshold, fills holes, labels, and drops objects of fewer than 30 pixels.
+# it, finds a threshold for each object, fills holes, splits objects that touch, and drops those of
+# fewer than 30 pixels.
 
 import matplotlib.pyplot as plt
 from skimage.segmentation import find_boundaries
@@ -18,11 +19,12 @@ from equilabel.samples import nuclei_2d
 image = nuclei_2d()
 found = segment(
     image,
-    threshold="triangle",
-    sigma="0.5um",
+    threshold="per_object",
+    sigma=1,
     spacing=0.325,
     unit="um",
     fill_holes=True,
+    split=0.5,
     min_size=30,
 )
 print(f"{found.num} objects above {found.threshold:.0f}")

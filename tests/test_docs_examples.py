@@ -73,6 +73,22 @@ def test_what_the_readme_shows_in_python_runs():
     assert run_blocks(ROOT / "README.md", on_a_gpu=False)["found"].num > 20
 
 
+def test_what_stands_beside_the_lines_of_other_programs_runs(here, capsys):
+    page = ROOT / "docs" / "coming-from.md"
+    names = {}
+    exec(pages.blocks(page, "python")[0][1], names)
+    Path("images").mkdir()
+    shutil.copy(ROOT / "sample_data" / "nuclei_2d.tif", "images")
+    rows = re.findall(r"^\| .+ \| `([^`]+)`[^`|]*\|$", page.read_text("utf-8"), re.MULTILINE)
+    assert len(rows) > 50
+    for line in rows:
+        shutil.rmtree("labels.zarr", ignore_errors=True)
+        if line.startswith("equilabel "):
+            assert main(shlex.split(line)[1:]) == 0, capsys.readouterr().err
+        else:
+            exec(line, names)
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("page", [ROOT / "README.md", GUIDE], ids=lambda page: page.name)
 def test_what_pages_show_on_a_gpu_runs(page):
@@ -97,11 +113,13 @@ def test_examples_of_the_gallery_draw_a_picture(example, monkeypatch):
     pyplot.close("all")
 
 
-def test_there_are_nine_examples_each_with_a_title():
-    assert len(EXAMPLES) >= 9
+def test_there_are_twelve_examples_each_short_and_with_a_title():
+    assert len(EXAMPLES) >= 12
     for example in EXAMPLES:
-        title, line = example.read_text(encoding="utf-8").splitlines()[1:3]
+        lines = example.read_text(encoding="utf-8").splitlines()
+        title, line = lines[1:3]
         assert line == "=" * len(title), example.name
+        assert len(lines) < 70, example.name
 
 
 def test_the_citation_tells_the_version_and_the_licence():

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import numpy as np
 import tifffile
+from scipy.ndimage import distance_transform_edt
+from skimage.color import label2rgb
 from skimage.segmentation import find_boundaries
 
 from equilabel import (
@@ -139,7 +141,79 @@ def draw_seeds() -> None:
     figure.savefig(HERE / "seeds.png", dpi=100)
 
 
+def draw_sigma() -> None:
+    """Draw what one threshold finds after no, some and too much smoothing."""
+    nuclei = tifffile.imread(ROOT / "sample_data" / "nuclei_2d.tif")
+    place = np.s_[230 : 230 + SIDE, 240 : 240 + SIDE]
+    figure, axes = plt.subplots(1, 3, figsize=(11, 4), layout="constrained")
+    for panel, sigma in zip(axes, (0, 1.5, 8), strict=True):
+        labels = segment(nuclei, "triangle", sigma=sigma).labels[place]
+        show(panel, outlined(bright(nuclei)[place], labels))
+        panel.set_title(f"sigma={sigma}: {len(np.unique(labels)) - 1} objects", fontsize=10)
+    figure.savefig(HERE / "sigma.png", dpi=80)
+
+
+def draw_background() -> None:
+    """Draw what is found on a tilted background, and after it is subtracted."""
+    nuclei = tifffile.imread(ROOT / "sample_data" / "nuclei_2d.tif")
+    tilted = nuclei + np.arange(512, dtype=np.uint16) * 3
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4.8), layout="constrained")
+    gray = tilted / np.percentile(tilted, 99.8)
+    for panel, radius in zip(axes, (None, 40), strict=True):
+        found = segment(tilted, sigma=2, min_size=30, background=radius)
+        show(panel, np.clip(outlined(gray, found.labels), 0, 1))
+        panel.set_title(f"background={radius}: {found.num} objects", fontsize=10)
+    figure.savefig(HERE / "background.png", dpi=80)
+
+
+def draw_connectivity() -> None:
+    """Draw the components of a few pixels, by neighbors that share edges, and corners too."""
+    mask = np.zeros((9, 12), bool)
+    mask[1:4, 1:4] = mask[4:7, 4:7] = mask[1:3, 8:11] = mask[6:8, 1:3] = True
+    mask[(3, 4, 5, 6, 7), (7, 8, 9, 10, 11)] = True
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
+    for panel, connectivity in zip(axes, (1, 2), strict=True):
+        labels, number = label(mask, connectivity=connectivity, return_num=True)
+        panel.pcolormesh(
+            np.ma.masked_equal(labels, 0), cmap="tab10", vmin=1, vmax=10, edgecolors="gray", lw=0.3
+        )
+        panel.set(aspect="equal", xticks=[], yticks=[], ylim=(9, 0))
+        panel.set_title(f"connectivity={connectivity}: {number} objects", fontsize=10)
+    figure.savefig(HERE / "connectivity.png", dpi=80)
+
+
+def draw_faults() -> None:
+    """Draw four faults, each above what mends it."""
+    nuclei = tifffile.imread(ROOT / "sample_data" / "nuclei_2d.tif")
+    depth = distance_transform_edt(binarize(nuclei, "li", sigma=1))
+    hollow = nuclei * np.where(depth > 5, 0.25, 1)
+    noisy = nuclei + np.random.default_rng(0).normal(0, 70, nuclei.shape)
+    light = nuclei.max() - nuclei.astype(float)
+    plain = {"threshold": "triangle", "sigma": 1}
+    faults: Any = {
+        "objects that touch are one": (nuclei, {}, {"split": 0.5}),
+        "rings instead of disks": (hollow, {}, {"fill_holes": True}),
+        "specks": (noisy, {"sigma": 0, "threshold": "li"}, {"sigma": 2, "min_size": 30}),
+        "all is one object": (light, {}, {"dark": True}),
+    }
+    figure, axes = plt.subplots(2, 4, figsize=(12, 6.6), layout="constrained")
+    place = np.s_[20:150, 60:190]
+    for column, (fault, (image, wrong, right)) in zip(axes.T, faults.items(), strict=True):
+        gray = image - np.percentile(image, 0.1)
+        gray = np.clip(gray / np.percentile(gray, 99.8), 0, 1) ** 0.6
+        for panel, options in zip(column, (wrong, right), strict=True):
+            labels = segment(image, **{**plain, **options}).labels[place]
+            show(panel, label2rgb(labels, gray[place], alpha=0.45, bg_label=0))
+        column[0].set_title(fault, fontsize=10)
+        column[1].set_title(", ".join(f"{k}={v}" for k, v in right.items()), fontsize=10)
+    figure.savefig(HERE / "faults.png", dpi=80)
+
+
 if __name__ == "__main__":
+    draw_sigma()
+    draw_background()
+    draw_connectivity()
+    draw_faults()
     draw_splitting()
     draw_per_object()
     draw_relations()
