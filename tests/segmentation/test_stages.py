@@ -381,6 +381,41 @@ def test_a_gpu_keeps_the_objects_of_the_host_and_measures_the_same():
 
 
 @pytest.mark.gpu
+def test_a_gpu_grows_objects_and_splits_them_at_markers_as_the_host_does():
+    cupy = pytest.importorskip("cupy")
+    if not cupy.cuda.is_available():
+        pytest.skip("no CUDA device")
+    rng = np.random.default_rng(5)
+    flat, deep = samples.nuclei_2d((300, 250)), noise((5, 60, 70))
+    for image, stacked in ((flat, False), (deep, False), (deep, True)):
+        seeds = rng.random(image.shape) < 0.01
+        area = image > np.quantile(image, 0.3)
+        ways = [
+            {"grow": 2.5},
+            {"grow": "1.5um", "spacing": 0.5, "unit": "um", "min_size": 9, "exclude_border": True},
+            {"grow": 4, "mask": area, "split": True},
+            {"mask": area, "min_size": 5},
+            {"markers": seeds, "min_size": 4},
+            {"markers": seeds * rng.integers(1, 99, image.shape), "mask": area, "grow": 2},
+            {"markers": seeds, "split_by": "intensity", "split": 0.1, "keep": "area > 9"},
+        ]
+        for way in ways:
+            options = {"sigma": 1, "fill_holes": True, **way, "stacked": stacked}
+            expected = segment(image, **options)
+            held = {
+                name: cupy.asarray(value) if isinstance(value, np.ndarray) else value
+                for name, value in options.items()
+            }
+            for arrays in (options, held):  # what is beside the image on either side
+                found = segment(cupy.asarray(image), **arrays)
+                assert isinstance(found.labels, cupy.ndarray)
+                np.testing.assert_array_equal(found.labels.get(), expected.labels)
+                assert (found.threshold, found.num) == (expected.threshold, expected.num)
+                assert found.labels.dtype == expected.labels.dtype
+                pd.testing.assert_frame_equal(found.table, expected.table, rtol=1e-12)
+
+
+@pytest.mark.gpu
 def test_an_image_like_an_earlier_one_needs_no_stages(monkeypatch):
     cupy = pytest.importorskip("cupy")
     if not cupy.cuda.is_available():
