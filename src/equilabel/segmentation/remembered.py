@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from equilabel.devices import is_on_cuda, using
 from equilabel.labeling.output import LARGE
@@ -20,56 +21,33 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array
     from equilabel.measuring import Request
 
+    Prepared = Callable[[Array, Callable[[str], None]], Segmentation | None]
+
 # Checks and stages take three times as long on the host as 1024 x 1024 pixels take on the GPU. What
 # they find depends only on the options and on the shape and type of the image, so it is kept.
 
 ALIGNED = 16  # bytes that are read at once
 PLAIN = frozenset((int, float, bool, str, tuple, type(None)))  # equal values mean the same
 MOST = 64  # kinds of images that are remembered
-USUAL: dict[str, Any] = {  # options that need stages with waits between them, if they differ
+USUAL: dict[str, Any] = {  # options that take stages with waits between them, if they differ
     **dict.fromkeys(("background", "markers", "mask", "keep", "channel_axis", "channel")),
     **dict.fromkeys(("closing", "opening", "grow"), 0),
     **dict.fromkeys(("split", "track"), False),
 }
 
 
-SAME = ("connectivity", "spacing", "method", "device")  # of all results
-
-
 class _Memory(threading.local):
     """What each thread remembers: launches keep their arguments in buffers."""
 
     def __init__(self) -> None:
-        self.prepared: dict[Any, _Prepared | None] = {}
+        self.prepared: dict[Any, Prepared | None] = {}
 
 
 _memory = _Memory()
 
 
-class _Prepared(NamedTuple):
-    """A `Pipeline`, and what all its results have in common."""
-
-    pipeline: Any
-    places: dict[str, int]  # which of its columns are those of the table
-    facts: dict[str, Any]
-
-    def segment(self, image: Array, report: Callable[[str], None]) -> Segmentation | None:
-        """Segment an image of the right kind; return None if it has to take stage after stage."""
-        facts = self.facts
-        with using(facts["device"]):
-            found = self.pipeline(image, report)
-        if found is None:
-            return None
-        labels, columns, threshold = found
-        table: Any = {name: columns[place] for name, place in self.places.items()}
-        return Segmentation(
-            labels=labels,
-            table=table,
-            threshold=threshold,
-            num=len(columns[0]),
-            in_pixels=dict(facts["in_pixels"]),
-            **{name: facts[name] for name in SAME},
-        )
+def ignore(_: str) -> None:
+    """Report no progress."""
 
 
 def segment_again(image: Array, options: dict[str, Any]) -> Segmentation | None:
@@ -77,15 +55,16 @@ def segment_again(image: Array, options: dict[str, Any]) -> Segmentation | None:
 
     `options` are all arguments of `segment`.
     """
-    known, report = _memory.prepared, options["progress"]
-    if not (known and is_on_cuda(image)) or not (report is None or callable(report)):
+    known, progress = _memory.prepared, options["progress"]
+    report = ignore if progress is None else progress
+    if not known or not is_on_cuda(image) or not callable(report):
         return None
     key = _key(image, options)
     prepared = known.get(key)
     if prepared is None:
         return None
     del known[key]  # `report` may call `segment`
-    found = prepared.segment(image, report or ignore)
+    found = prepared(image, report)
     known[key] = prepared
     return found
 
@@ -97,18 +76,13 @@ def remember(
 
     `names` are those of the properties in the table.
     """
-    if found.device == "cpu" or not is_on_cuda(image):
-        return
-    known, key = _memory.prepared, _key(image, options)
+    known = _memory.prepared
+    key = _key(image, options) if found.device != "cpu" and is_on_cuda(image) else None
     if key is None or key in known:
         return
     if len(known) >= MOST:
         known.clear()
     known[key] = _prepare(image, options, found, request, names)
-
-
-def ignore(_: str) -> None:
-    """Report no progress."""
 
 
 def _key(image: Array, options: dict[str, Any]) -> Any:
@@ -131,7 +105,7 @@ def _key(image: Array, options: dict[str, Any]) -> Any:
 
 def _prepare(
     image: Array, options: dict[str, Any], found: Segmentation, request: Request, names: list[str]
-) -> _Prepared | None:
+) -> Prepared | None:
     """Prepare the launches; return None if images have to take stage after stage."""
     shape, used, layout = image.shape, found.in_pixels, request.plan.layout
     stacked, level = layout.stacked, check_threshold(options["threshold"])
@@ -169,7 +143,29 @@ def _prepare(
     with using(found.device):
         pipeline = Pipeline(image, recipe, spec)
     parts = dict(share.names)
-    facts = {name: getattr(found, name) for name in (*SAME, "in_pixels")}
     flat = [column for columns in parts.values() for column in columns]
     shown = [column for name in dict.fromkeys(names) for column in parts[name]]
-    return _Prepared(pipeline, {name: flat.index(name) for name in shown}, facts)
+    facts = {name: getattr(found, name) for name in ("connectivity", "spacing", "method", "device")}
+    return partial(_segment, pipeline, {name: flat.index(name) for name in shown}, facts, {**used})
+
+
+def _segment(
+    pipeline: Any,
+    places: dict[str, int],
+    facts: dict[str, Any],
+    used: dict[str, Any],
+    image: Array,
+    report: Callable[[str], None],
+) -> Segmentation | None:
+    """Segment an image of the right kind; return None if it has to take stage after stage.
+
+    `places` tell which columns of the pipeline are those of the table, `facts` and `used` are the
+    attributes that all results share.
+    """
+    with using(facts["device"]):
+        found = pipeline(image, report)
+    if found is None:
+        return None
+    labels, columns, threshold = found
+    table: Any = {name: columns[place] for name, place in places.items()}
+    return Segmentation(labels, table, threshold, len(columns[0]), **facts, in_pixels={**used})
