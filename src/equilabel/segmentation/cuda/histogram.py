@@ -22,7 +22,7 @@ def count_values(pixels: Array, bins: int) -> Array:
     for begin in range(first, last, BINS):
         part = min(BINS, last - begin)
         arguments = (pixels, pixels.size, begin, part, counts[begin:])
-        function((count_blocks(pixels),), (THREADS,), arguments, shared_mem=4 * part)
+        function((_blocks(pixels),), (THREADS,), arguments, shared_mem=4 * part)
     return counts
 
 
@@ -36,10 +36,9 @@ def count_bins(pixels: Array, edges: HostArray) -> Array:
     counts = cupy.zeros(bins, cupy.int64)
     function = kernel("segmentation/cuda/histogram", f"count_bins<{pixels.dtype.str[1:]}>")
     there = cupy.asarray(edges)
-    start(function, count_blocks(pixels), THREADS, pixels, pixels.size, there, bins, counts)
+    start(function, _blocks(pixels), THREADS, pixels, pixels.size, there, bins, counts)
     return counts
 
 
-def count_blocks(pixels: Array) -> int:
-    """Return how many blocks count pixels."""
+def _blocks(pixels: Array) -> int:
     return int(min(-(-pixels.size // THREADS), BLOCKS))
