@@ -202,9 +202,23 @@ def label_lattices_and_graphs():
         list(chain.measure(3))
 
 
+def segment_again():
+    """Segment images stage after stage, then by what was prepared; and split their objects."""
+    names = ("label", "area", "bbox", "touches_border")
+    for shape, dtype in (((70, 1100), np.uint16), ((9, 17, 130), np.uint8), ((90, 33), np.float64)):
+        image = cupy.asarray((blobs(shape, scale=4.0) * 90 + 20).astype(dtype))
+        for way in ({"fill_holes": True, "min_size": 5}, {"exclude_border": True, "threshold": 60}):
+            options = {"sigma": 1.5, "properties": names, **way}
+            first, again = (segment(image, **options) for _ in range(2))
+            cupy.testing.assert_array_equal(first.labels, again.labels)
+            assert first.table.equals(again.table)
+        segment(image, sigma=1.5, split=0.3)
+
+
 def main():
     """Label, count and compare; whatever is wrong with memory is for the tool to say."""
     cupy.cuda.set_allocator(None)  # every array is an allocation of its own, whose end is seen
+    segment_again()
     label_few_runs()
     label_into_every_place()
     measure_all()

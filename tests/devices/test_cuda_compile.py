@@ -187,6 +187,7 @@ SIZES = [  # a file that has the structure, its name, and what launchers pass
     ("devices/cuda/blocks", "Place", block_labels.PLACE.itemsize),
     ("runs/cuda/bands", "Bands", bands.ADDRESSES.size + bands.REST.size),
     ("measuring/cuda/columns", "Formulas", columns.FORMULAS.itemsize),
+    ("measuring/cuda/columns", "Kept", columns.KEPT_LABELS.itemsize),
     ("runs/cuda/bonds", "Lattice", tiles.LATTICE.itemsize),
     ("runs/cuda/tile_borders", "Boundary", boundaries.BOUNDARY.itemsize),
     ("papers/weigel2011/tiles", "Lattice", meshes.LATTICE.itemsize),

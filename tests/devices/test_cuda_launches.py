@@ -36,7 +36,7 @@ from equilabel.papers.meshes import cuda as meshes
 from equilabel.papers.weigel2011 import cuda as weigel
 from equilabel.runs.cuda import numbering as roots
 from equilabel.runs.cuda import tiles
-from equilabel.segmentation.cuda import histogram
+from equilabel.segmentation.cuda import histogram, pipeline, smoothing
 from graphs import GRAPHS
 from kernels import signatures
 from references import grid_of, random_bonds
@@ -103,7 +103,7 @@ class FakeCuPy:
         alloc_pinned_memory=memory,
         alloc=memory,
         runtime=SimpleNamespace(memsetAsync=lambda *_: None, getDevice=lambda: 0),
-        get_current_stream=lambda: SimpleNamespace(ptr=0),
+        get_current_stream=lambda: SimpleNamespace(ptr=0, synchronize=lambda: None),
         Event=lambda **_: SimpleNamespace(record=lambda: None, synchronize=lambda: None),
     )
     maximum = np.maximum
@@ -134,8 +134,10 @@ def started(monkeypatch):
             assert next(open_ones, None) is None
             start(self.function, blocks, self.threads, *given)
 
-    monkeypatch.setattr(columns, "Call", Call)
+    for module in (columns, pipeline):
+        monkeypatch.setattr(module, "Call", Call)
     modules = accumulate, columns, histogram, tables, transfers, roots, sources
+    modules += pipeline, smoothing
     papers = apostolakis, hawick, kalentev, komura, meshes, weigel, kernels
     monkeypatch.setattr(label_counts, "kernel", kernel)
     for module in modules + papers:
@@ -151,7 +153,7 @@ def started(monkeypatch):
 
 def signature(file, name):
     """Return the types that a kernel asks for, with its template parameters put in."""
-    base, _, chosen = name.rstrip(">").partition("<")
+    base, _, chosen = name.removesuffix(">").partition("<")
     parameters, arguments = signatures(file)[base]
     names = [part.split()[-1] for part in parameters]
     given = dict(zip(names, re.findall(r"\w+<[^>]*>|\w+", chosen), strict=True))
@@ -403,3 +405,42 @@ def test_a_histogram_is_counted_in_parts_that_follow_one_another(started, bins):
         assert 0 < given["bins"] <= min(histogram.BINS, bins - expected)
         expected += given["bins"]
     assert expected == bins
+
+
+@pytest.mark.parametrize("shape", [(70, 1100), (3, 40, 600)])
+@pytest.mark.parametrize(("dtype", "real"), [("u2", "f4"), ("f8", "f8")])
+def test_an_image_is_segmented_by_launches_that_were_prepared(
+    started, monkeypatch, shape, dtype, real
+):
+    passes = []
+    monkeypatch.setattr(tiles, "kernel", lambda *name: name)
+    monkeypatch.setattr(tiles, "handle", lambda name: name[1])
+    monkeypatch.setattr(tiles, "start_at", lambda name, *_: passes.append(name.partition("<")[0]))
+    tiles.prepare.cache_clear()
+    stacked, image = len(shape) > 2, on_device(np.ones(shape, dtype))
+    weights = [np.ones(1)] * stacked + [np.ones(3), np.ones(10)]
+    recipe = pipeline.Recipe(np.dtype(real), weights, None, False, True, 1, stacked, (3, 9), True)
+    layout = Layout(axes=len(shape), stacked=stacked)
+    formulas = columns.pack((Step(Formula.LABEL),), (1.0, 1.0), 1.0, stacked)
+    gray = image.dtype if dtype == "u2" else None
+    spec = columns.TableSpec(layout, formulas, gray, object(), 9600, True)
+    prepared = pipeline.Pipeline(image, recipe, spec)
+    monkeypatch.setattr(columns, "wait_for", lambda numbers, which: True)
+    for fault in (0, 1):
+        told = []
+        monkeypatch.setattr(
+            columns.Columns, "finish", lambda self, fault=fault: self.notes.extend([0, fault]) or []
+        )
+        found = prepared(image, told.append)
+        prepared._columns.notes.clear()
+        assert (found is None) == bool(fault)
+        assert told == ["binarize", "fill", "label", "drop", "measure"]
+    tiles.prepare.cache_clear()
+    check(started)
+    names = [name.partition("<")[0] for _, name, _, _ in started]
+    assert names[: len(names) // 2] == [
+        *["smooth_axis"] * 2, "find_edges", "count_bins", "find_level", "compare", "mark_border",
+        "tally_runs", "fill_columns",
+    ]  # fmt: skip
+    each = ["find_tiles", "join_tiles", "number_nodes", "paint"]
+    assert passes == each * 4

@@ -18,7 +18,7 @@ from equilabel.measuring.cuda import columns, sources
 from kernels import signatures
 
 STEPS = (Step(Formula.LABEL), Step(Formula.TOUCHES))
-TOLD = ("counted", "beyond", "torn", "gaps", "ended")
+TOLD = ("counted", "beyond", "torn", "gaps", "labels", "note", "other", "ended")
 
 
 class Memory:

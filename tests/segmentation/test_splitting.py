@@ -16,6 +16,7 @@ from equilabel.cli import main
 from equilabel.devices import threads
 from equilabel.samples.nuclei import nuclei_2d, nuclei_mask
 from equilabel.segmentation import splitting
+from equilabel.segmentation.cpu import distances
 from equilabel.segmentation.cpu import parts as kernels
 
 Y, X = np.mgrid[:120, :120].astype(float)
@@ -185,13 +186,19 @@ def test_copies_of_components_have_the_same_parts(sides, stacked):
     shapes = np.array([copy.shape for copy in copies])
     found, counts = np.zeros(cells.size, np.uint16), np.zeros(len(boxes), np.int64)
     how = splitting._arguments(rule, int(shapes.max()))
-    kernels.find_parts_of_cells(cells, begins, shapes, *how, found, counts)
-    np.testing.assert_array_equal(counts, several)
-    for own, begin, copy in zip(ours, begins, copies, strict=True):
-        inner = found[begin : begin + copy.size].reshape(copy.shape)
-        inner = inner[tuple(slice(m, s - m) for m, s in zip(margins, copy.shape, strict=True))]
-        if own.max() > 1:
-            np.testing.assert_array_equal(inner, own)
+    squares = np.zeros(cells.size, np.int32)  # which a GPU can measure, too
+    for begin, shape in zip(begins, shapes, strict=True):
+        one = slice(begin, begin + shape.prod())
+        distances.measure(cells[one], shape, margins, how[2], np.int32(how[4][2]), squares[one])
+    for told in (cells, squares):
+        kernels.find_parts_of_cells(told, begins, shapes, *how, found, counts)
+        np.testing.assert_array_equal(counts, several)
+        for own, begin, copy in zip(ours, begins, copies, strict=True):
+            inner = found[begin : begin + copy.size].reshape(copy.shape)
+            inner = inner[tuple(slice(m, s - m) for m, s in zip(margins, copy.shape, strict=True))]
+            if own.max() > 1:
+                np.testing.assert_array_equal(inner, own)
+        found[:], counts[:] = 0, 0
 
 
 def test_disks_that_share_a_pixel_or_a_corner_are_parted():

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from skimage import morphology, restoration
 
 from batches import picture, record, refused, sizes, summary, tiff
-from equilabel import label, samples, segment, track_overlaps
+from equilabel import label, samples, segment, segmentation, track_overlaps
 from equilabel.cli import main
 from equilabel.devices import threads
 from equilabel.samples import movie
 from equilabel.segmentation import morphology as mask_morphology
-from equilabel.segmentation.filters import smoothed, subtract_background
+from equilabel.segmentation import remembered
+from equilabel.segmentation.filters import subtract_background
 from equilabel.segmentation.morphology import close_mask, open_mask
-from equilabel.segmentation.thresholds import count_floats
 from equilabel.storage.table import read_table
 
 TYPES = ["u1", "i2", "u4", "f4", "f8"]
@@ -371,12 +371,74 @@ def test_a_gpu_keeps_the_objects_of_the_host_and_measures_the_same():
     for image in (flat, flat.astype("u2") * 17, deep, deep.astype("f4"), flat[:, :301]):
         for way in ways:
             options = {"sigma": 1, "fill_holes": True, **way, "stacked": image.ndim > 2}
-            found, expected = segment(cupy.asarray(image), **options), segment(image, **options)
-            np.testing.assert_array_equal(found.labels.get(), expected.labels)
-            assert found.threshold == expected.threshold
-            assert found.num == expected.num
-            pd.testing.assert_frame_equal(found.table, expected.table, rtol=1e-12)
-        there, here = cupy.asarray(image), smoothed(image, [1.0] * image.ndim)
-        low, high, _, counted = smoothed(there, [1.0] * image.ndim, counted=True).span
-        assert (low, high) == here.span[:2]
-        np.testing.assert_array_equal(counted[0], count_floats(here.values, low, high)[0])
+            expected, there = segment(image, **options), cupy.asarray(image)
+            for _ in range(2):  # the second time, all is prepared for some of them
+                found = segment(there, **options)
+                np.testing.assert_array_equal(found.labels.get(), expected.labels)
+                assert found.threshold == expected.threshold
+                assert found.num == expected.num
+                pd.testing.assert_frame_equal(found.table, expected.table, rtol=1e-12)
+
+
+@pytest.mark.gpu
+def test_a_gpu_grows_objects_and_splits_them_at_markers_as_the_host_does():
+    cupy = pytest.importorskip("cupy")
+    if not cupy.cuda.is_available():
+        pytest.skip("no CUDA device")
+    rng = np.random.default_rng(5)
+    flat, deep = samples.nuclei_2d((300, 250)), noise((5, 60, 70))
+    for image, stacked in ((flat, False), (deep, False), (deep, True)):
+        seeds = rng.random(image.shape) < 0.01
+        area = image > np.quantile(image, 0.3)
+        ways = [
+            {"grow": 2.5},
+            {"grow": "1.5um", "spacing": 0.5, "unit": "um", "min_size": 9, "exclude_border": True},
+            {"grow": 4, "mask": area, "split": True},
+            {"mask": area, "min_size": 5},
+            {"markers": seeds, "min_size": 4},
+            {"markers": seeds * rng.integers(1, 99, image.shape), "mask": area, "grow": 2},
+            {"markers": seeds, "split_by": "intensity", "split": 0.1, "keep": "area > 9"},
+        ]
+        for way in ways:
+            options = {"sigma": 1, "fill_holes": True, **way, "stacked": stacked}
+            expected = segment(image, **options)
+            held = {
+                name: cupy.asarray(value) if isinstance(value, np.ndarray) else value
+                for name, value in options.items()
+            }
+            for arrays in (options, held):  # what is beside the image on either side
+                found = segment(cupy.asarray(image), **arrays)
+                assert isinstance(found.labels, cupy.ndarray)
+                np.testing.assert_array_equal(found.labels.get(), expected.labels)
+                assert (found.threshold, found.num) == (expected.threshold, expected.num)
+                assert found.labels.dtype == expected.labels.dtype
+                pd.testing.assert_frame_equal(found.table, expected.table, rtol=1e-12)
+
+
+@pytest.mark.gpu
+def test_an_image_like_an_earlier_one_needs_no_stages(monkeypatch):
+    cupy = pytest.importorskip("cupy")
+    if not cupy.cuda.is_available():
+        pytest.skip("no CUDA device")
+    remembered._memory.prepared.clear()
+    columns = ("label", "area", "bbox", "touches_border")
+    options = {"sigma": 1.5, "fill_holes": True, "min_size": 9, "properties": columns}
+    image, told = samples.nuclei_2d((300, 420)).astype("u2") * 99, []
+    segment(cupy.asarray(image), **options)
+    alike = [image, image[::-1].copy(), image // 3, np.where(image > 9000, image, 0)]
+    expected = [segment(each, **options) for each in alike]
+    monkeypatch.setattr(segmentation, "find_foreground", None)
+    for each, here in zip(alike, expected, strict=True):
+        there = segment(cupy.asarray(each), progress=told.append, **options)
+        np.testing.assert_array_equal(there.labels.get(), here.labels)
+        assert (there.threshold, there.num) == (here.threshold, here.num)
+        pd.testing.assert_frame_equal(there.table, here.table, rtol=1e-12)
+        assert (there.in_pixels, there.spacing) == (here.in_pixels, here.spacing)
+    assert told[:5] == ["binarize", "fill", "label", "drop", "measure"]
+    monkeypatch.undo()
+    many = np.random.default_rng(0).integers(0, 2, image.shape, "u2")
+    for unlike in (np.full_like(image, 7), many):  # stage after stage: no contrast; many labels
+        here, there = segment(unlike, **options), segment(cupy.asarray(unlike), **options)
+        np.testing.assert_array_equal(there.labels.get(), here.labels)
+    with pytest.raises(TypeError, match="fill_holes must be"):
+        segment(cupy.asarray(image), **{**options, "fill_holes": 1.0})

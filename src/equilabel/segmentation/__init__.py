@@ -13,6 +13,7 @@ from equilabel.papers import find_method
 
 from .checks import check_sizes, in_pixels, knows_images, refuse_colors, take_channel
 from .filters import as_pixels, smooth
+from .remembered import ignore, remember, segment_again
 from .result import Segmentation
 from .seeds import reach
 from .stages import (
@@ -197,7 +198,11 @@ def segment(
          1   9.0           100.0
          2   6.0            60.0
     """
-    source, stacked = take(image), check_flag("stacked", stacked)
+    options, source = {**locals()}, take(image)
+    again = segment_again(source, options)
+    if again is not None:
+        return again
+    stacked = check_flag("stacked", stacked)
     check_flags(dark=dark, fill_holes=fill_holes, exclude_border=exclude_border, track=track)
     refuse_colors(source, channel_axis, stacked=stacked)
     pixels, channels = take_channel(source, channel_axis, channel)
@@ -212,25 +217,14 @@ def segment(
     radii = radii_in_pixels(pixels.ndim, background, closing, opening, stacked=stacked, **scale)
     wanted = default_properties(rank, distances, stacked) if properties is None else properties
     names = properties_for(keep, check_names("properties", wanted))
-    report = check_callable("progress", progress) or _ignore
+    report = check_callable("progress", progress) or ignore
     where, home = resolve(device, source), resolve("auto", source)
     with using(home if where == "cpu" else where):
         pixels, channels = place(pixels, where), place(channels, where)
-        foreground, found = find_foreground(
-            pixels,
-            threshold,
-            radii,
-            report,
-            background_method=background_method,
-            sigma=sigma,
-            dark=dark,
-            block_size=block_size,
-            offset=offset,
-            fill_holes=fill_holes,
-            mask=inside,
-            stacked=stacked,
-            **scale,
-        )
+        how: Any = {"sigma": sigma, "dark": dark, "block_size": block_size, "offset": offset}
+        how |= {"background_method": background_method, "fill_holes": fill_holes, "mask": inside}
+        found = find_foreground(pixels, threshold, radii, report, stacked=stacked, **how, **scale)
+        foreground, level = found
         report("label")
         problem = problem_of(*foreground, connectivity, stacked, method, where)
         wanted = counted_for(names, exclude_border=exclude_border)
@@ -244,10 +238,10 @@ def segment(
         table, count = measure_objects(request, made, names, keep, report, track=track)
         labels = place(made.labels, home)
     lengths = (sigma, block_size, splitting.depth if splitting.at_necks else None)
-    return Segmentation(
+    objects = Segmentation(
         labels=labels,
         table=table,
-        threshold=found,
+        threshold=level,
         num=count,
         connectivity=hops,
         spacing=distances,
@@ -256,7 +250,5 @@ def segment(
         in_pixels=in_pixels(pixels.ndim, *lengths, *sizes, reach=far, stacked=stacked, **scale)
         | radii.in_pixels(stacked),
     )
-
-
-def _ignore(_: str) -> None:
-    """Report no progress."""
+    remember(source, options, objects, request, names)
+    return objects

@@ -23,7 +23,7 @@ from .filters import (
     warn_of_wide_blur,
     widths_in_pixels,
 )
-from .thresholds import CRITERIA, find_threshold
+from .thresholds import find_threshold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,8 +87,7 @@ def apply_threshold(
     block, shift = check_local(level, block_size, offset, pixels.ndim, **scale)
     widths = widths_in_pixels(sigma, pixels.ndim, **scale)
     warn_of_wide_blur(sigma, widths, pixels.shape)
-    counted = level in CRITERIA and level != "li"
-    pixels, span = smoothed(pixels, widths, counted=counted)
+    pixels, span = smoothed(pixels, widths)
     pixels = comparable(pixels)
     if level == "local":
         return from_mask(_local(pixels, block, shift, dark=dark, stacked=stacked)), None

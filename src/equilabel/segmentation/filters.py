@@ -182,19 +182,15 @@ class Smoothed(NamedTuple):
     """An image, and what is known of its values."""
 
     values: HostArray
-    span: tuple[Any, ...] | None = None  # as of `extremes`; maybe counts in bins, and their edges
+    span: tuple[Any, ...] | None = None  # as of `extremes`
 
 
-def smoothed(pixels: HostArray, widths: Sequence[float], *, counted: bool = False) -> Smoothed:
-    """Smooth what `as_pixels` returned as `smooth` does; `widths` are in pixels.
-
-    With `counted`, a GPU counts values in bins as well, to wait for both at once.
-    """
+def smoothed(pixels: HostArray, widths: Sequence[float]) -> Smoothed:
+    """Smooth what `as_pixels` returned as `smooth` does; `widths` are in pixels."""
     if pixels.size == 0 or not any(widths):
         return Smoothed(pixels)
-    wide = pixels.dtype.itemsize > (4 if pixels.dtype.kind == "f" else 2)
-    dtype = np.dtype(np.float64 if wide else np.float32)
-    found = gaussian(pixels, dtype, widths, mode="nearest", counted=counted)
+    dtype = smooth_type(pixels.dtype)
+    found = gaussian(pixels, dtype, widths, mode="nearest")
     lowest, highest, *_ = found.span or extremes(pixels)
     if not lowest < highest:  # rarely, the image is not constant, but its smoothed values are
         threads.check()
@@ -204,9 +200,13 @@ def smoothed(pixels: HostArray, widths: Sequence[float], *, counted: bool = Fals
     return found
 
 
-def gaussian(
-    pixels: HostArray, dtype: Any, widths: Sequence[float], *, mode: Border, counted: bool = False
-) -> Smoothed:
+def smooth_type(dtype: Any) -> np.dtype[Any]:
+    """Return the type of an image after smoothing."""
+    wide = dtype.itemsize > (4 if dtype.kind == "f" else 2)
+    return np.dtype(np.float64 if wide else np.float32)
+
+
+def gaussian(pixels: HostArray, dtype: Any, widths: Sequence[float], *, mode: Border) -> Smoothed:
     """Smooth pixels as float32 or float64; NaN and infinities are left out.
 
     `widths` are the standard deviations along each axis, in pixels; `mode` continues the image
@@ -214,7 +214,7 @@ def gaussian(
     `scipy.ndimage.gaussian_filter` to the last bit.
     """
     if pixels.dtype.kind != "f" or _all_finite(pixels):
-        return _filter(pixels, dtype, widths, mode, counted)
+        return _filter(pixels, dtype, widths, mode)
     finite = np.isfinite(pixels)
     share = _filter(finite, dtype, widths, mode).values
     values = _filter(np.where(finite, pixels, 0), dtype, widths, mode).values
@@ -222,29 +222,30 @@ def gaussian(
     return Smoothed(values)
 
 
-def _filter(
-    pixels: HostArray, dtype: Any, widths: Sequence[float], mode: Border, counted: bool = False
-) -> Smoothed:
+def _filter(pixels: HostArray, dtype: Any, widths: Sequence[float], mode: Border) -> Smoothed:
     """Smooth finite pixels."""
-    alone = 1 if mode == "nearest" else 0  # an axis of this length is not smoothed
-    used = [
-        0.0 if width < NARROWEST or side <= alone else width
-        for width, side in zip(widths, pixels.shape, strict=True)
-    ]
+    used = used_widths(widths, pixels.shape, mode)
     if not is_on_cuda(pixels) and any(used[:-3]):  # kernels know three axes; SciPy's sums are equal
         pixels = pixels.astype(dtype)
         for axis, width in enumerate(used[:-3]):
             if width:
                 filter_axis("gaussian_filter1d", pixels, width, axis, mode, out=pixels)
                 used[axis] = 0.0
-    on_cuda, weights = is_on_cuda(pixels), list(map(_weights, used))
-    work = passes("segmentation.smoothing", "cuda" if on_cuda else "cpu")
-    apply = work.smooth_and_count if on_cuda and counted else work.smooth
-    values, ends, *bins = apply(pixels, dtype, weights, mode == "nearest")
-    return Smoothed(values, (*ends, True, *bins))
+    work = passes("segmentation.smoothing", "cuda" if is_on_cuda(pixels) else "cpu")
+    values, ends = work.smooth(pixels, dtype, list(map(weights_of, used)), mode == "nearest")
+    return Smoothed(values, (*ends, True))
 
 
-def _weights(width: float) -> NDArray[np.float64]:
+def used_widths(widths: Sequence[float], shape: Sequence[int], mode: Border) -> list[float]:
+    """Return the width of a Gaussian along each axis, 0 where it changes nothing."""
+    alone = 1 if mode == "nearest" else 0  # an axis of this length is not smoothed
+    return [
+        0.0 if width < NARROWEST or side <= alone else width
+        for width, side in zip(widths, shape, strict=True)
+    ]
+
+
+def weights_of(width: float) -> NDArray[np.float64]:
     """Return the weights of a Gaussian from its middle outwards, as SciPy computes them."""
     reach = int(4 * width + 0.5)
     if not reach:

@@ -252,8 +252,10 @@ def _split_copies(
     begins = ends - sizes[order]
     told = (own[:, :1], begins[:, None], ends[:, None], own[:, 1 : 1 + axes] - margins, sides)
     places = np.concatenate(told, axis=1).copy(order="C")
-    cells, several = copy_cells(labels, places), np.zeros(len(own), np.int64)
-    parts, how = np.empty(cells.size, np.uint16), _arguments(rule, int(sides.max()))
+    how, several = _arguments(rule, int(sides.max())), np.zeros(len(own), np.int64)
+    measured = len(rule.distances) == 2 and how[2].dtype == np.int32  # costs are whole numbers
+    cells = copy_cells(labels, places, measured=measured)
+    parts = np.empty(cells.size, np.uint16)
     tasks = [(cells, begins[a:b], sides[a:b], *how, parts, several[a:b]) for a, b in _shares(own)]
     threads.each(find_parts_of_cells, tasks)
     split = several > 1

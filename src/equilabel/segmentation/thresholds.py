@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
 
     Counts = NDArray[np.int64]
-    Counted = tuple[Counts, HostArray]
     Criterion = Callable[[Counts, HostArray], float]
 
 
@@ -65,22 +64,19 @@ def count_integers(
 
 
 def count_floats(
-    pixels: HostArray, lowest: float, highest: float, known: Counted | None = None
+    pixels: HostArray, lowest: float, highest: float
 ) -> tuple[NDArray[np.int64], HostArray]:
     """Return counts and centers of 256 bins of equal width, as `numpy.histogram` does.
 
-    `known` are counts and the edges of their bins, which are used if NumPy has the same edges. NaN
-    and infinities are left out. `lowest` and `highest` are those of the finite pixels and differ.
-    Raises FloatingPointError if the type cannot represent 257 different edges between them.
+    NaN and infinities are left out. `lowest` and `highest` are those of the finite pixels and
+    differ. Raises FloatingPointError if the type cannot represent 257 different edges between them.
     """
     kind = pixels.dtype.type
     edges = np.linspace(kind(lowest), kind(highest), BINS + 1, dtype=kind)  # as NumPy's histograms
     if not (edges[1:] > edges[:-1]).all():
         raise FloatingPointError
-    flat, centers = _flat(pixels), (edges[:-1] + edges[1:]) / 2
-    if known is not None and np.array_equal(edges, known[1]):
-        return known[0], centers
-    return fetch(_passes(flat).count_bins(flat, edges)), centers
+    flat = _flat(pixels)
+    return fetch(_passes(flat).count_bins(flat, edges)), (edges[:-1] + edges[1:]) / 2
 
 
 def _count_narrow(pixels: HostArray) -> tuple[NDArray[np.int64], int]:
@@ -339,14 +335,14 @@ def level_of_integers(counts: NDArray[np.int64], first: int, width: int, method:
 
 
 def _find_in_floats(pixels: HostArray, method: str, span: tuple[Any, ...]) -> tuple[float, bool]:
-    lowest, highest, finite, *known = span
+    lowest, highest, finite = span
     if lowest > highest:
         return math.nan, False
     if lowest == highest:
         return float(lowest), True
     try:
         with np.errstate(over="raise"):
-            return _apply(pixels, method, lowest, highest, *known, finite=finite), False
+            return _apply(pixels, method, lowest, highest, finite=finite), False
     except FloatingPointError:
         pass
     # The numbers are too large or too close together for their type: scale them to 0 to 1.
@@ -360,11 +356,9 @@ def _find_in_floats(pixels: HostArray, method: str, span: tuple[Any, ...]) -> tu
     return float(np.clip(level, lowest, below)), False
 
 
-def _apply(
-    pixels: HostArray, method: str, lowest: Any, highest: Any, *known: Counted, finite: bool
-) -> float:
+def _apply(pixels: HostArray, method: str, lowest: Any, highest: Any, *, finite: bool) -> float:
     if method == "mean":
         return float(np.mean(pixels if finite else pixels[np.isfinite(pixels)]))
     if method == "li":
         return li_of_floats(pixels.flatten() if finite else pixels[np.isfinite(pixels)])
-    return CRITERIA[method](*count_floats(pixels, lowest, highest, *known))
+    return CRITERIA[method](*count_floats(pixels, lowest, highest))

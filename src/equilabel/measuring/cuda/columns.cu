@@ -8,9 +8,20 @@ constexpr u8 PART = 1ull << 62, WHOLE = 2ull << 62, VALUE = PART - 1;
 
 // The numbers that the host receives: the number of rows + 1, when they have been counted; before that, a label
 // that has no row in the table; whether a label lies in several images of a stack; whether a label that does
-// not occur is followed by one that does; last, that all has been written.
-enum { COUNTED, BEYOND, TORN, GAPS, ENDED };
+// not occur is followed by one that does; how many labels there are before any is dropped, and two numbers that are
+// handed on, see `Kept`; last, that all has been written.
+enum { COUNTED, BEYOND, TORN, GAPS, LABELS, NOTES, ENDED = NOTES + 2 };
 constexpr int ARRIVED = 40;  // bits of a number of rows, below those of the number of blocks that counted them
+
+// Which labels are kept, by their pixels and, if `inside`, by whether they touch the border. The new number of each, 0
+// for those that are dropped, goes to `numbers`; there, `labels` is their number before, and `notes` are two numbers
+// for the host. Without `numbers` all are kept as they are.
+struct Kept {
+    i8 least, most;
+    i4* numbers;
+    const u8 *labels, *notes;
+    bool inside;
+};
 
 // Publish `total`, the labels that occur in this block, and return those of all blocks before it, by looking back at
 // the states of 32 blocks at once. A warp calls this. Each block that it waits for drew a smaller number, so that it
@@ -67,11 +78,12 @@ __device__ inline void clear_rows(u8* table, Index first, Index rows, int width)
 // One thread for each row of the table of counts. Row 0 has no label; its first column is the greatest label that
 // has no row in the table, or 0. `states` holds zeros: one for each block, and three to draw numbers of blocks, to
 // count blocks that have ended, and blocks that have counted. `out` has room for `stride` rows of 64 bits in every
-// column, `told` for five numbers that are 0; both may be memory of the host. `clean` leaves zeros in both tables
+// column, `told` for eight numbers that are 0; both may be memory of the host. `clean` leaves zeros in both tables
 // and `states`, unless a label has no row.
 __global__ void __launch_bounds__(ROWS)
     fill_columns(u8* table, u8* values, Index rows, const __grid_constant__ ImageLayout layout,
-                 const __grid_constant__ Formulas formulas, u8* states, u8* told, u8* out, Index stride, bool clean)
+                 const __grid_constant__ Formulas formulas, u8* states, u8* told, u8* out, Index stride, bool clean,
+                 const __grid_constant__ Kept kept)
 {
     __shared__ Index drawn;
     __shared__ u8 before;
@@ -88,7 +100,9 @@ __global__ void __launch_bounds__(ROWS)
         tell_end(states, told, false);
         return;
     }
-    const bool occurs = label < rows && pixels != 0;
+    Row row = {own, values ? values + 4 * label : nullptr, layout, formulas, label, static_cast<i8>(pixels)};
+    const bool exists = label < rows && pixels != 0;
+    const bool occurs = exists && row.pixels >= kept.least && row.pixels <= kept.most && !(kept.inside && row.touches());
     const unsigned set = __ballot_sync(ALL, occurs);
     if (lane == 0) counts[warp] = __popc(set);
     __syncthreads();
@@ -105,9 +119,10 @@ __global__ void __launch_bounds__(ROWS)
     if (occurs) {
         Index to = before + __popc(set & ((1u << lane) - 1));
         for (int k = 0; k < warp; ++k) to += counts[k];
-        if (to + 1 != label && (set >> lane) == 1) told[GAPS] = 1;
-        const Row row = {own,    values ? values + 4 * label : nullptr, layout, formulas, label,
-                         static_cast<i8>(pixels)};
+        if (kept.numbers)
+            kept.numbers[label] = static_cast<i4>(row.label = to + 1);
+        else if (to + 1 != label && (set >> lane) == 1)
+            told[GAPS] = 1;
         const int frame = SIDES - layout.axes;
         if (formulas.torn && row.last(frame) - row.first(frame) > 1) told[TORN] = 1;
         for (int k = 0; k < formulas.count; ++k) {
@@ -118,6 +133,13 @@ __global__ void __launch_bounds__(ROWS)
             else
                 column[to] = result;
         }
+    } else if (exists && kept.numbers) {
+        kept.numbers[label] = 0;
+    }
+    if (kept.numbers && block == 0 && threadIdx.x == 0) {
+        told[LABELS] = *kept.labels;
+        told[NOTES] = kept.notes[0];
+        told[NOTES + 1] = kept.notes[1];
     }
     if (clean) {
         __syncthreads();  // all have read

@@ -95,6 +95,15 @@ struct Row {
     __device__ i8 last(int axis) const { return count(layout.highs - skip() + axis); }
     __device__ i8 sum(int axis) const { return count(layout.sums - skip() + axis); }
 
+    // Whether a pixel is at an end of an axis; those of length 1 have none.
+    __device__ bool touches() const
+    {
+        bool found = false;
+        for (int axis = SIDES - layout.rank; axis < SIDES; ++axis)
+            if (layout.sides[axis] > 1) found = found || first(axis) == 0 || last(axis) == layout.sides[axis];
+        return found;
+    }
+
     __device__ double local(int axis) const
     {
         const u8 rest = static_cast<u8>(sum(axis)) - static_cast<u8>(first(axis)) * static_cast<u8>(pixels);
@@ -191,13 +200,7 @@ __device__ inline u8 compute(const Row& row, const Step& step)
     case COUNT: return static_cast<u8>(row.count(step.one));
     case FIRST: return static_cast<u8>(row.first(step.one));
     case VALUE_SUM: return row.values[0];
-    case TOUCHES: {
-        bool touches = false;
-        for (int axis = SIDES - layout.rank; axis < SIDES; ++axis)
-            if (layout.sides[axis] > 1)
-                touches = touches || row.first(axis) == 0 || row.last(axis) == layout.sides[axis];
-        return touches;
-    }
+    case TOUCHES: return row.touches();
     case WEIGHED:
     case INTERCEPTS: result = row.weighed(step, step.formula == INTERCEPTS); break;
     case BOX_SIZE: result = times(row.box(), formulas.pixel_size); break;

@@ -34,9 +34,9 @@ FIRST_GUESS = 1 << 16  # labels
 KINDS = 256  # kinds of images of which the number of labels is remembered
 SLOWLY = 3  # quarters of the labels that were expected: at least so many are expected next
 VALUE_BYTES = 32  # of the sums of a label's values
-TOLD = 5  # numbers that the host receives, as in columns.cu
+TOLD = 8  # numbers that the host receives, as in columns.cu
 NOTHING_TOLD = [0] * TOLD
-COUNTED, BEYOND, TORN, GAPS, ENDED = range(TOLD)
+COUNTED, BEYOND, TORN, GAPS, LABELS, NOTE, _, ENDED = range(TOLD)
 ALIGNED = 16  # bytes that are read at once
 SPARE = 1 << 20  # unused bytes of a table that may stay allocated on the device
 FORMULAS = np.dtype(
@@ -50,6 +50,21 @@ FORMULAS = np.dtype(
     ],
     align=True,
 )
+KEPT_LABELS = np.dtype(
+    [
+        ("least", "i8"),
+        ("most", "i8"),
+        *((name, "u8") for name in ("numbers", "labels", "notes")),
+        ("inside", "?"),
+    ],
+    align=True,
+)
+
+
+def keep_labels(least: int = 0, most: int | None = None, *, inside: bool = False) -> Array:
+    """Return which labels are kept by their pixels, as the argument of `fill_columns`: ()."""
+    most = np.iinfo(np.int64).max if most is None else most
+    return np.array((least, most, 0, 0, 0, inside), KEPT_LABELS)
 
 
 class Formulas(NamedTuple):
@@ -97,8 +112,9 @@ class Columns:
     `count` starts to count into tables of zeros, of counts and of sums of values; it gets the
     greatest label for which they have a row, their addresses, and the current stream. `later` tells
     whether other work is started before columns are waited for, `lasts` whether `count` can be
-    called again then, `keeps` whether `counts` will be called. Memory of `_size` bytes holds these
-    tables, and the states of the blocks that fill columns.
+    called again then, `keeps` whether `counts` will be called. `kept` is the result of
+    `keep_labels`, in which a caller writes addresses. Memory of `_size` bytes holds these tables,
+    and the states of the blocks that fill columns. `notes` are those of `Kept` in columns.cu.
     """
 
     def __init__(
@@ -110,6 +126,7 @@ class Columns:
         later: bool = True,
         lasts: bool = True,
         keeps: bool = False,
+        kept: Array = None,
     ) -> None:
         self._layout, formulas, self._gray, self._kind, self._most, self._on_host = spec
         self._dtypes, self._value_bytes = formulas.dtypes, 0 if spec.gray is None else VALUE_BYTES
@@ -118,12 +135,14 @@ class Columns:
         self._memory: Any = None
         self._out: Any = None
         self._received: Any = None
+        self.notes: list[int] = []
+        kept = (keep_labels() if kept is None else kept).view(f"V{KEPT_LABELS.itemsize}")
         self._done = cupy.cuda.Event(disable_timing=True) if later else None
         self._device = cupy.cuda.runtime.getDevice()
         image, _ = describe(shape, self._layout, 1, 1)
         self._fill = Call(
             kernel("measuring/cuda/columns", "fill_columns"), ROWS,
-            None, None, None, image, formulas.packed, None, None, None, None, None,
+            None, None, None, image, formulas.packed, None, None, None, None, None, kept,
         )  # fmt: skip
 
     def _arrange(self) -> None:
@@ -183,7 +202,7 @@ class Columns:
                 found = self._cut(received[COUNTED] - 1)  # while the kernel fills them
         finally:
             self._wait()
-        counted, beyond, torn, gaps, _ = received[:]
+        counted, beyond, torn, gaps, labels, *self.notes, _ = received[:]
         if torn or beyond > self._most:
             return None
         if beyond:
@@ -194,7 +213,7 @@ class Columns:
             return self.finish()
         if not gaps:
             before = SLOWLY * _expected.get(self._kind, 0) // 4
-            expect(self._kind, max(roomy(counted - 1), before))
+            expect(self._kind, max(roomy(labels or counted - 1), before))
         if self._clean:
             zeros.give_back(self._memory, self._device)
         found = found or self._cut(counted - 1)

@@ -181,10 +181,17 @@ class RunSource:
     ) -> None:
         """Add counts to a table of zeros, as `LabelSource.count` does."""
         name, grays = tell_grays(values, self.sides, sums)
-        types = f"{self.table.node}, {self.table.tile}, {kinds_of(layout)[0]}, {name}"
-        function = kernel("measuring/cuda/accumulate_runs", f"tally_runs<{types}>")
-        image, blocks = describe_runs(self.sides, layout, self.table.tiling.tile[0])
+        function, (image, blocks) = self.find_counting(layout, name)
         start(function, blocks, RUN_MEASURERS, self.table.job, image, most, table, grays)
+
+    def find_counting(self, layout: Layout, under: str) -> tuple[Kernel, Described]:
+        """Return the kernel that counts runs, and the strips of the image.
+
+        `under` is the type of values as a template argument, see `tell_grays`.
+        """
+        types = f"{self.table.node}, {self.table.tile}, {kinds_of(layout)[0]}, {under}"
+        function = kernel("measuring/cuda/accumulate_runs", f"tally_runs<{types}>")
+        return function, describe_runs(self.sides, layout, self.table.tiling.tile[0])
 
 
 def _place(flat: Array) -> tuple[Array, int, np.ndarray | None]:

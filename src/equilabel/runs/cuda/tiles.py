@@ -266,15 +266,24 @@ class Work(NamedTuple):
             start_at(function, blocks, threads, stream, arguments)
 
     def tell(
-        self, pixels: int, labels: int, tables: int, nodes: int | None = None
+        self,
+        pixels: int,
+        labels: int,
+        tables: int,
+        nodes: int | None = None,
+        numbers: int = 0,
+        memory: Array = None,
     ) -> tuple[int, Array]:
         """Write the arguments, which all passes share; `nodes` is at `labels` unless it is given.
 
+        `numbers` is the address of those that are painted in place of labels, if it is not 0.
         Return the address of the two arguments, and the memory that holds them and, from `JOB` on,
-        the job; it must live until the last pass is started.
+        the job; it must live until the last pass is started. It is `memory` of an earlier call, if
+        that is given.
         """
         begins = self.begins
-        memory: Array = np.empty(JOB + len(self.job), np.uint8)
+        if memory is None:
+            memory = np.empty(JOB + len(self.job), np.uint8)
         address = memory.ctypes.data
         ARGUMENTS.pack_into(memory, 0, address + JOB, self.edges)
         memory.data[JOB:] = self.job
@@ -290,7 +299,7 @@ class Work(NamedTuple):
             labels,
             tables + begins[3],
             tables + begins[5],
-            0,
+            numbers,
         )
         return address, memory
 

@@ -68,7 +68,7 @@ def find_parts(labels, shape, boxes, margins, steps, costs, scale, limits, heigh
 
 @njit(nogil=True, cache=True)
 def find_parts_of_cells(cells, begins, sides, margins, steps, costs, scale, limits, parts, counts):
-    """Split components as `find_parts`, by shape, from copies of their cells.
+    """Split components as `find_parts`, by shape, from copies of their cells or of their squares.
 
     The cells of each, of (N, A) `sides` with their margins, are those from `begins`, (N,), on.
     `parts`, uint16, are overwritten like them; there are too many parts if `counts` exceed that.
@@ -76,8 +76,14 @@ def find_parts_of_cells(cells, begins, sides, margins, steps, costs, scale, limi
     for component in range(len(sides)):
         size = sides[component].prod()
         begin = begins[component]
-        own, squares = cells[begin : begin + size], np.zeros(size, costs.dtype)
-        measure(own, sides[component], margins, costs, costs.dtype.type(limits[2]), squares)
+        copy, squares = cells[begin : begin + size], np.zeros(size, costs.dtype)
+        own = np.empty(size, np.uint8)
+        if cells.itemsize > 1:
+            for k in range(size):
+                own[k], squares[k] = copy[k] > 0, copy[k]
+        else:
+            own[:] = copy
+            measure(own, sides[component], margins, costs, costs.dtype.type(limits[2]), squares)
         marks = np.zeros(size, np.int32)
         counts[component] = divide(own, squares, sides[component], steps, scale, limits, marks)
         if counts[component] > 1:

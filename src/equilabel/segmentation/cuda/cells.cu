@@ -45,6 +45,53 @@ __global__ void copy_cells(const Label* __restrict__ labels, const Index* shape,
     }
 }
 
+constexpr int NONE = 0xffff, FAR = 1 << 29;  // no background in a row, as in cpu/parts.py
+
+// The square of the distance, in half pixels, from a half of a cell to one `k` places away, by the nearer half or not.
+__device__ i4 square(int k, bool nearer)
+{
+    const int apart = k ? 2 * k - nearer : 0;
+    return apart * apart;
+}
+
+// That to background in the row, from the left half of a cell or the right one; `gaps` are those before and after it.
+__device__ i4 square_in_row(u4 gaps, bool right)
+{
+    const int before = gaps >> 16, after = gaps & NONE;
+    const i4 least = before == NONE ? FAR : square(before, !right);
+    return after == NONE ? least : min(least, square(after, right));
+}
+
+// Write the greatest squared distance, in half pixels, from the quarters of each cell to background: that of `measure`
+// in cpu/distances.py, along the last two axes. There is room for the gaps of each cell; rows are shorter than `NONE`.
+__global__ void measure_cells(int axes, const Index* told, const u1* __restrict__ cells, u4* gaps, i4* squares)
+{
+    const Component own(told, axes);
+    const int columns = static_cast<int>(own.sides[axes - 1]), rows = static_cast<int>(own.sides[axes - 2]);
+    for (Index i = own.begin + threadIdx.x; i < own.end; i += blockDim.x) {
+        const int x = static_cast<int>((i - own.begin) % columns);
+        int before = 0, after = 0;
+        while (before <= x && cells[i - before]) ++before;
+        while (after < columns - x && cells[i + after]) ++after;
+        gaps[i] = static_cast<u4>(before <= x ? before : NONE) << 16 | (after < columns - x ? after : NONE);
+    }
+    __syncthreads();
+    for (Index i = own.begin + threadIdx.x; i < own.end; i += blockDim.x) {
+        const int y = static_cast<int>((i - own.begin) / columns % rows);
+        i4 greatest = 0;
+        for (int quarter = 0; cells[i] == 1 && quarter < 4; ++quarter) {
+            const bool right = quarter & 1, lower = quarter & 2;
+            i4 least = square_in_row(gaps[i], right);
+            for (int k = 1; k < max(y + 1, rows - y) && square(k, true) < least; ++k) {
+                if (k <= y) least = min(least, square_in_row(gaps[i - k * columns], right) + square(k, !lower));
+                if (y + k < rows) least = min(least, square_in_row(gaps[i + k * columns], right) + square(k, lower));
+            }
+            greatest = max(greatest, least);
+        }
+        squares[i] = greatest;
+    }
+}
+
 // Write the sum of a label and the part of a cell, where there is a part.
 template <typename Label>
 __global__ void place_parts(Label* labels, const Index* shape, int axes, const Index* told, const u2* parts)

@@ -13,12 +13,22 @@ from equilabel.devices.cuda.kernels import THREADS, kernel, start
 from equilabel.devices.cuda.staging import fetch
 
 
-def copy_cells(labels: Array, places: HostArray) -> HostArray:
-    """Copy components to the host: cells as in `cpu.parts`, one component after the other."""
+def copy_cells(labels: Array, places: HostArray, *, measured: bool) -> HostArray:
+    """Copy components to the host: cells as in `cpu.parts`, one component after the other.
+
+    If `measured`, what is copied is the squared distance of each of them, int32, along the last two
+    axes, in half pixels.
+    """
     cells = cupy.empty(int(places[-1, 2]), np.uint8)
     function = kernel("segmentation/cuda/cells", f"copy_cells<u{labels.itemsize}>")
-    start(function, len(places), THREADS, *_tell(labels, places), cells)
-    return fetch(cells)
+    told = _tell(labels, places)
+    start(function, len(places), THREADS, *told, cells)
+    if not measured:
+        return fetch(cells)
+    gaps, squares = cupy.empty(cells.size, np.uint32), cupy.empty(cells.size, np.int32)
+    function = kernel("segmentation/cuda/cells", "measure_cells")
+    start(function, len(places), THREADS, *told[2:], cells, gaps, squares)
+    return fetch(squares)
 
 
 def place_parts(labels: Array, places: HostArray, parts: HostArray, count: int) -> Array:

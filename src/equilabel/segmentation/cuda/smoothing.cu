@@ -1,6 +1,6 @@
-// Gaussian smoothing along one axis, the extremes of the result, and the edges of bins between them.
+// Gaussian smoothing along one axis, and the extremes of the result.
 
-#include "devices/cuda/index.cuh"
+#include "segmentation/cuda/keys.cuh"
 
 constexpr int PLACES = 4;  // neighboring places of a thread
 
@@ -13,25 +13,6 @@ __device__ Index beyond(Index place, Index length, bool nearest)
     if (place < 0) place += 2 * length;
     return place < length ? place : 2 * length - 1 - place;
 }
-
-// Whole numbers above 0 in the order of floats, and the floats that they stand for.
-__device__ u4 key(f4 value)
-{
-    const u4 bits = __float_as_uint(value);
-    return bits >> 31 ? ~bits : bits | 1u << 31;
-}
-
-__device__ u8 key(f8 value)
-{
-    const u8 bits = __double_as_longlong(value);
-    return bits >> 63 ? ~bits : bits | 1ull << 63;
-}
-
-__device__ f4 value_of(u4 key) { return __uint_as_float(key >> 31 ? key ^ 1u << 31 : ~key); }
-__device__ f8 value_of(u8 key) { return __longlong_as_double(key >> 63 ? key ^ 1ull << 63 : ~key); }
-
-template <typename Real>
-using KeyOf = decltype(key(Real()));
 
 // Raise `ends[0]` to the largest of all `low`, and `ends[1]` to that of `high`. All threads of a block call this.
 template <typename Key>
@@ -121,19 +102,4 @@ __global__ void smooth_axis(const Value* __restrict__ image, Real* __restrict__ 
         if (aligned) *reinterpret_cast<Smoothed<Real>*>(out + begin + place) = found;
     }
     if (ends) raise_ends(low, high, ends);
-}
-
-__device__ f4 multiply_add(f4 number, f4 step, f4 first) { return __fadd_rn(__fmul_rn(number, step), first); }
-__device__ f8 multiply_add(f8 number, f8 step, f8 first) { return __dadd_rn(__dmul_rn(number, step), first); }
-
-// The edges of `bins` bins of equal width between `ends`, as `numpy.linspace` rounds them: one thread for each.
-template <typename Real>
-__global__ void find_edges(const KeyOf<Real>* ends, int bins, Real* edges)
-{
-    const Index k = thread_index();
-    if (k > bins) return;
-    const KeyOf<Real> low = ~ends[0];
-    const Real lowest = value_of(low), highest = value_of(ends[1]);
-    const Real step = (highest - lowest) / static_cast<Real>(bins);
-    edges[k] = k < bins ? multiply_add(static_cast<Real>(k), step, lowest) : highest;
 }

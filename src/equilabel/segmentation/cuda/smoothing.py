@@ -3,18 +3,16 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
 
 from equilabel.array_types import Array, HostArray
-from equilabel.devices.cuda.kernels import THREADS, kernel, start
+from equilabel.devices.cuda.kernels import THREADS, Kernel, kernel, start
 
 READ = ("u1", "u2", "i2", "f4", "f8")  # types that are read as they are; others are converted
 PLACES, REACH = 4, 8  # places of a thread, as in smoothing.cu; most weights that are unrolled
-BINS, BLOCKS = 256, 1024
-Counted = tuple[HostArray, HostArray]  # (B,) int64, and edges, (B + 1,)
 
 
 @lru_cache(maxsize=256)
@@ -33,51 +31,48 @@ def smooth(
     Arguments and result are those of the CPU, to the last bit.
     """
     ends = cupy.zeros(2, np.uint64)
-    image = _smooth(pixels, dtype, weights, nearest, ends.data.ptr)
+    image = pixels.view(cupy.uint8) if pixels.dtype == cupy.bool_ else pixels
+    image = cupy.ascontiguousarray(image, None if image.dtype.str[1:] in READ else dtype)
+    axes = launches(image.shape, image.dtype.str[1:], dtype, weights, nearest)
+    for axis in axes:
+        out = cupy.empty(image.shape, dtype)
+        told = ends if axis is axes[-1] else 0
+        start(axis.function, axis.blocks, THREADS, image, out, *axis.arguments, told)
+        image = out
     return image, _extremes(cupy.asnumpy(ends), dtype)
 
 
-def smooth_and_count(
-    pixels: Array, dtype: np.dtype[Any], weights: Sequence[HostArray], nearest: bool
-) -> tuple[Array, HostArray, Counted]:
-    """Smooth as `smooth`, and count the result in bins between its extremes; wait once."""
-    told = cupy.zeros(3 + 2 * BINS, np.uint64)
-    ends = told.data.ptr
-    counts, edges = ends + 16, ends + 16 + 8 * BINS
-    image, name = _smooth(pixels, dtype, weights, nearest, ends), dtype.str[1:]
-    function = kernel("segmentation/cuda/smoothing", f"find_edges<{name}>")
-    start(function, BINS // THREADS + 1, THREADS, ends, BINS, edges)
-    function = kernel("segmentation/cuda/histogram", f"count_bins<{name}>")
-    blocks = min(-(-image.size // THREADS), BLOCKS)
-    start(function, blocks, THREADS, image, image.size, edges, BINS, counts)
-    host = cupy.asnumpy(told)
-    found = host[2 + BINS :].view(dtype)[: BINS + 1]
-    return image, _extremes(host, dtype), (host[2 : 2 + BINS].view(np.int64), found)
+class Launch(NamedTuple):
+    """The launch that smooths pixels of one shape and type along an axis: all but addresses."""
+
+    function: Kernel
+    blocks: int
+    arguments: tuple[int, ...]  # between those of the two images and that of the extremes
+    weights: Array  # which an argument points to
 
 
-def _smooth(
-    pixels: Array, dtype: np.dtype[Any], weights: Sequence[HostArray], nearest: bool, ends: int
-) -> Array:
-    """Start to smooth; keys of the extremes, as in smoothing.cu, go to an address that holds 0."""
-    image = pixels.view(cupy.uint8) if pixels.dtype == cupy.bool_ else pixels
-    image = cupy.ascontiguousarray(image, None if image.dtype.str[1:] in READ else dtype)
-    device, shape = cupy.cuda.runtime.getDevice(), image.shape
-    axes = [axis for axis, some in enumerate(weights) if some.size > 1] or [image.ndim - 1]
-    for axis in axes:
-        out, some, own = cupy.empty(shape, dtype), weights[axis], image.dtype.str[1:]
+def launches(
+    shape: tuple[int, ...],
+    pixel: str,
+    dtype: np.dtype[Any],
+    weights: Sequence[HostArray],
+    nearest: bool,
+) -> list[Launch]:
+    """Prepare to smooth C-contiguous pixels along all axes; `pixel` is their type."""
+    found, device, size = [], cupy.cuda.runtime.getDevice(), prod(shape)
+    for axis in [axis for axis, some in enumerate(weights) if some.size > 1] or [len(shape) - 1]:
+        some = _copied(weights[axis].tobytes(), device)
         reach, length, inner = some.size - 1, shape[axis], prod(shape[axis + 1 :])
-        types = f"{own}, {dtype.str[1:]}, {reach if reach <= REACH else 0}"
+        types = f"{pixel}, {dtype.str[1:]}, {reach if reach <= REACH else 0}"
         function = kernel("segmentation/cuda/smoothing", f"smooth_axis<{types}>")
-        groups, lines = -(-length // PLACES), image.size // length // inner
+        groups, lines = -(-length // PLACES), size // length // inner
         columns, rows = (groups, lines) if inner == 1 else (inner, lines * groups)
         wide = THREADS if columns >= THREADS else 32
         blocks = -(-columns // wide) * -(-rows // (THREADS // wide))
-        how = (wide, _copied(some.tobytes(), device), reach, int(nearest))
-        aligned, last = int(inner == 1 and length % PLACES == 0), ends if axis == axes[-1] else 0
-        sides = (rows, columns, length, inner)
-        start(function, blocks, THREADS, image, out, *sides, *how, aligned, last)
-        image = out
-    return image
+        how = (wide, some.data.ptr, reach, nearest, inner == 1 and length % PLACES == 0)
+        found.append(Launch(function, blocks, (rows, columns, length, inner, *how), some))
+        pixel = dtype.str[1:]
+    return found
 
 
 def _extremes(told: HostArray, dtype: np.dtype[Any]) -> HostArray:
