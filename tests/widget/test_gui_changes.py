@@ -85,7 +85,7 @@ def test_what_is_painted_is_marked_until_it_is_undone_or_measured(measured, qtbo
     viewer.layers.remove(gray)
     layer.data_setitem(corner, 0)
     results.again_button.click()
-    assert results.message.text().startswith("'gray' must be open to measure again, but")
+    assert results.message.text().startswith("'other' must be open to measure again, but")
 
 
 def test_objects_are_merged_split_and_deleted(measured, qtbot, notes):

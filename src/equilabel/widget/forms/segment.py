@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -268,10 +268,14 @@ class SegmentFields(Form):
         self.statistics.choose(values["statistics"])
 
     def choices(self) -> Choices:
-        own = {each.name for each in fields(Choices)} & self.kept.keys()
-        given = {name: getattr(each, "choice", each.value) for name, each in self.kept.items()}
+        others = ("unit", "depth", *(f"threshold.{name}" for name in OF_THRESHOLD))
+        given = {
+            name: getattr(each, "choice", each.value)
+            for name, each in self.kept.items()
+            if name not in others
+        }
         markers, mask = (each.value and Source.of(each.value) for each in (self.markers, self.mask))
-        others = {
+        given |= {
             "markers": markers,
             "mask": mask,
             "threshold": self.threshold.choice,
@@ -283,7 +287,7 @@ class SegmentFields(Form):
             "split": self.split.value and (self.split_by.value != "shape" or self.depth.choice),
             "properties": self.statistics.names,
         }
-        return Choices(**{name: given[name] for name in own} | others)
+        return Choices(**given)
 
 
 # ---- The form
