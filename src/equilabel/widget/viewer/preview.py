@@ -62,7 +62,7 @@ class Overlay:
         layers.set_transform(layer, transform)
         if isinstance(layer.data, np.ndarray) and layer.data.shape == data.shape:
             layer.data[...] = data  # much faster in napari than assigning a new array
-            layer.refresh(extent=False, highlight=False)
+            layer.refresh(extent=False, highlight=False, thumbnail=False)
         else:
             layer.data = data
 
