@@ -211,7 +211,7 @@ class SharedViewer:
             set_("napari._qt.qt_main_window.SHOW_QT_WARNING", False)
             set_("napari._qt.threads.status_checker.StatusChecker.start", lambda _: None)
             nothing = SimpleNamespace(value=lambda *pair: pair[1], setValue=lambda *_: None)
-            set_("equilabel.widget.viewer.settings._store", lambda: nothing)  # forms begin alike
+            set_("equilabel.widget.forms.segment._store", lambda: nothing)  # forms begin alike
             get_settings().reset()
             self.viewer = viewer = Viewer(show=True, show_welcome_screen=False)
             set_(viewer.window._qt_window, "_save_current_window_settings", lambda: None)
@@ -306,8 +306,8 @@ def kept_form(viewer, shared_viewer, qtbot):
         to_front(form)
         form.message.setText("")
         restore()
-        waits = (form.preview, form.results._place, form.results.colors._work)
-        qtbot.waitUntil(lambda: not any(each.waiting for each in waits), timeout=LONG)
+        tasks = (form.preview._histogram, form.results._place, form.results.colors.task)
+        qtbot.waitUntil(lambda: not any(each.running for each in tasks), timeout=LONG)
         if choices(form) == before:
             shared_viewer.form = form
 

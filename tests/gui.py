@@ -92,7 +92,7 @@ def shown(form, qtbot):
 
 def colored(form, qtbot):
     """Wait until a layer is colored."""
-    qtbot.waitUntil(lambda: not form.results.colors._work.waiting, timeout=LONG)
+    qtbot.waitUntil(lambda: not form.results.colors.task.running, timeout=LONG)
     QApplication.processEvents()
 
 
@@ -143,7 +143,7 @@ def menu(viewer, *path):
 
 
 def make_current(viewer):
-    """Make the OpenGL context of the canvas current: `CurrentCanvas` does while a form is open."""
+    """Make the OpenGL context of the canvas current: `ResultsPanel` does while a form is open."""
     for each in viewer.window._qt_window.findChildren(QOpenGLWidget):
         each.makeCurrent()
 

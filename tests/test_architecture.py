@@ -62,7 +62,7 @@ def module_name(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-TYPES = ("array_types", "widget.napari_types")
+TYPES = ("array_types", "widget")
 MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 

@@ -59,7 +59,7 @@ def open_viewer(sample: str) -> tuple[Viewer, Any]:
     viewer.open_sample("equilabel", sample)
     _, form = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
     wait_for(lambda: form.fields.threshold.level is not None and not form.preview.waiting)
-    wait_for(lambda: not form._warm_up.waiting)
+    wait_for(lambda: not form._warm_up.running)
     viewer.reset_view()
     return viewer, form
 
@@ -112,7 +112,7 @@ def objects_and_table() -> None:
     form.results.parent().raise_()
     panel = form.results
     panel.colors.column.value = "area"
-    wait_for(lambda: not panel.colors._work.waiting)
+    wait_for(lambda: not panel.colors.task.running)
     panel.filter.rows[0].column.value = "area"
     panel.filter.rows[0].slider.setValue((25.0, 60.0))
     panel.plot.kind.value, panel.plot.x.value = "scatter plot", "area"

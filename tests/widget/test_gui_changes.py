@@ -34,7 +34,7 @@ def measured(viewer, qtbot):
 
 def again(results, qtbot):
     """Wait until the objects are measured again and the table shows it."""
-    qtbot.waitUntil(lambda: not (results.edit.waiting or results.again.waiting), timeout=LONG)
+    qtbot.waitUntil(lambda: not (results.edit.running or results.again.running), timeout=LONG)
     qtbot.waitUntil(lambda: not results._timer.isActive(), timeout=LONG)
     QApplication.processEvents()
 
@@ -58,7 +58,7 @@ def cells(table, role=Qt.ItemDataRole.DisplayRole):
 def test_what_is_painted_is_marked_until_it_is_undone_or_measured(measured, qtbot):
     viewer, layer, results = measured
     results.colors.column.value = "area"
-    qtbot.waitUntil(lambda: not results.colors._work.waiting, timeout=LONG)
+    qtbot.waitUntil(lambda: not results.colors.task.running, timeout=LONG)
     before = layer.get_color(3)
     assert not results.again_button.isVisible()
     layer.data_setitem(np.nonzero(layer.data == 3), 0)
@@ -71,19 +71,21 @@ def test_what_is_painted_is_marked_until_it_is_undone_or_measured(measured, qtbo
     assert not layer.metadata["equilabel"]["painted"]
     corner = np.nonzero(np.pad(np.ones((5, 30), bool), ((0, 35), (60, 0))))
     layer.data_setitem(corner, 3)
-    area = layer.features["area"][3]
+    area, gray = layer.features["area"][3], viewer.layers["gray"]
+    gray.name = "other"  # it is found by itself, not by its name
+    viewer.add_image(np.zeros_like(gray.data), name="gray")
     results.again_button.click()
     again(results, qtbot)
     assert layer.features["area"][3] == area + 150 * 0.25
-    assert "intensity_mean" in layer.features
+    assert layer.features["intensity_mean"][1] == 100
     assert not results.again_button.isVisible()
     assert layer.metadata["equilabel"]["painted"]  # since it was opened
-    qtbot.waitUntil(lambda: not results.colors._work.waiting, timeout=LONG)
+    qtbot.waitUntil(lambda: not results.colors.task.running, timeout=LONG)
     assert (layer.get_color(3) != before).any()  # it is not the least any more
-    viewer.layers.remove("gray")
+    viewer.layers.remove(gray)
     layer.data_setitem(corner, 0)
     results.again_button.click()
-    assert results.message.text().startswith("'gray' must be open to measure again, but")
+    assert results.message.text().startswith("'other' must be open to measure again, but")
 
 
 def test_objects_are_merged_split_and_deleted(measured, qtbot, notes):
@@ -183,7 +185,7 @@ def test_a_bar_says_which_color_is_which_value(measured, qtbot):
     bar, ends = results.colors.bar, results.colors.ends
     assert not bar.isVisible()
     results.colors.column.value = "area"
-    qtbot.waitUntil(lambda: not results.colors._work.waiting, timeout=LONG)
+    qtbot.waitUntil(lambda: not results.colors.task.running, timeout=LONG)
     assert bar.isVisible()
     assert "area [µm²]" in ends.text()
     image = bar.grab().toImage()

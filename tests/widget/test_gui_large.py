@@ -113,7 +113,7 @@ def test_cancel_ends_with_the_blocks_under_way(viewer, qtbot, form, gate):
 def test_a_question_that_is_cancelled_runs_nothing(form):
     answer(form, "Cancel", [])
     form.run_button.click()
-    assert form.task is None
+    assert not form.running
 
 
 @pytest.mark.long
@@ -123,7 +123,7 @@ def test_fields_that_blocks_cannot_do_are_named_and_the_remedy_helps(form, qtbot
     form.fields.background_method.value = "rolling_ball"
     form.run_button.click()
     assert "got Found with: Rolling ball. Choose Box (top-hat), or crop the image." in notes()[-1]
-    assert form.task is None
+    assert not form.running
     form.fields.background_method.value = "top_hat"
     answer(form, "Temporary folder", [])
     assert run(form, qtbot) is not None

@@ -18,6 +18,7 @@ from superqt import QCollapsible, QDoubleRangeSlider, QDoubleSlider
 
 from equilabel import label
 from equilabel.samples import nuclei_2d, nuclei_3d
+from equilabel.widget.forms.fields import LengthField
 from equilabel.widget.forms.layout import Grid
 from equilabel.widget.forms.threshold import CHOICES
 from gui import LONG, MEASURE, SEGMENT, open_form, run, settle, to_front
@@ -90,7 +91,7 @@ def test_labels_and_fields_share_their_edges_and_nothing_is_cut_off(viewer, qtbo
     viewer.add_image(np.stack([nuclei_3d((8, 64, 64))] * 2), scale=(1, 2, 0.25, 0.25), **options)
     form = open_form(viewer, qtbot)
     form.fields.unit.value = "µm"
-    for field in form.fields.lengths:
+    for field in (each for each in form.fields.kept.values() if isinstance(each, LengthField)):
         field.value = 0.45 if field.kind == "radius" else 12.5
     form.fields.split.value = True
     unfold(form)

@@ -127,6 +127,6 @@ def test_a_scale_a_unit_and_names_that_are_given_later_are_those_of_the_fields(v
 def test_no_thread_begins_to_compile_when_the_image_goes(viewer, qtbot):
     viewer.add_image(nuclei_2d((64, 80)))
     form = open_form(viewer, qtbot)
-    qtbot.waitUntil(lambda: not form._warm_up.waiting, timeout=LONG)
+    qtbot.waitUntil(lambda: not form._warm_up.running, timeout=LONG)
     viewer.layers.clear()  # as when a viewer is closed, which waits for no thread
-    assert not form._warm_up.waiting
+    assert not form._warm_up.running

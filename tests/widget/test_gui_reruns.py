@@ -162,7 +162,7 @@ def test_the_row_of_an_object_outside_the_view_brings_it_into_view(viewer, qtbot
     view, zoom = camera.center, camera.zoom
     form.results.table_button.click()
     click_row(form, 1)
-    qtbot.waitUntil(lambda: not form.results._place.waiting, timeout=LONG)
+    qtbot.waitUntil(lambda: not form.results._place.running, timeout=LONG)
     assert camera.center == view  # it is in view
     click_row(form, 3)
     qtbot.waitUntil(lambda: viewer.dims.current_step[0] == 1, timeout=LONG)
@@ -181,7 +181,7 @@ def test_the_row_of_an_object_outside_the_view_brings_it_into_view(viewer, qtbot
     canvas(viewer)
     view = camera.center
     click_row(form, 3)
-    qtbot.waitUntil(lambda: not form.results._place.waiting, timeout=LONG)
+    qtbot.waitUntil(lambda: not form.results._place.running, timeout=LONG)
     assert camera.center == view
 
 
@@ -197,7 +197,7 @@ def test_in_a_rotated_layer_an_object_outside_the_view_comes_into_its_middle(vie
     canvas(viewer)
     form.results.table_button.click()
     click_row(form, 2)
-    qtbot.waitUntil(lambda: not form.results._place.waiting, timeout=LONG)
+    qtbot.waitUntil(lambda: not form.results._place.running, timeout=LONG)
     np.testing.assert_allclose(camera.center[1:], layer.data_to_world((259.5, 349.5)))
 
 
@@ -215,16 +215,16 @@ def test_the_row_of_an_object_leads_to_its_frame(viewer, qtbot):
     viewer.dims.set_point(1, 5 * 4)
     form.results.select(np.array([2]))
     colored(form, qtbot)
-    qtbot.waitUntil(lambda: not form.results._place.waiting, timeout=LONG)
+    qtbot.waitUntil(lambda: not form.results._place.running, timeout=LONG)
     assert viewer.dims.current_step[:2] == (1, 5)  # where it can be seen already
     drawn = form.results.outlines.layer.data
     np.testing.assert_array_equal(drawn[1, 5] > 0, layer.data[1, 5] == 2)
     form.results.select(np.array([1]))
     qtbot.waitUntil(lambda: viewer.dims.current_step[:2] == (0, 0), timeout=LONG)
-    qtbot.waitUntil(lambda: not form.results._place.waiting, timeout=LONG)
+    qtbot.waitUntil(lambda: not form.results._place.running, timeout=LONG)
     layer.mode = "paint"
     layer.selected_label = 2
-    assert not form.results._place.waiting
+    assert not form.results._place.running
 
 
 def test_the_table_stays_where_a_row_was_added_and_the_plot_empties_with_its_layer(viewer, form):

@@ -75,7 +75,7 @@ def form(found, qtbot):
     for layer in set(viewer.layers) - set(before):
         viewer.layers.remove(layer)
     panel.layer.visible = True  # a filter hides it
-    qtbot.waitUntil(lambda: not panel._place.waiting, timeout=LONG)
+    qtbot.waitUntil(lambda: not panel._place.running, timeout=LONG)
 
 
 def selected_rows(form):
@@ -105,7 +105,7 @@ def test_a_click_on_a_row_outlines_its_object_and_a_label_selects_its_row(viewer
     number = int(np.bincount(layer.data[200:320, 200:320].ravel())[1:].argmax()) + 1
     click_row(form, number)
     assert layer.selected_label == number
-    qtbot.waitUntil(lambda: not form.results._place.waiting, timeout=LONG)
+    qtbot.waitUntil(lambda: not form.results._place.running, timeout=LONG)
     drawn = np.asarray(form.results.outlines.layer.data)
     np.testing.assert_array_equal(drawn > 0, layer.data == number)
     assert (drawn == EDGE).any()
@@ -284,7 +284,7 @@ def test_after_a_filter_that_failed_another_can_begin(viewer, qtbot, form, notes
 
     panel = form.results.filter
     with monkeypatch.context() as patch:
-        patch.setattr("equilabel.widget.forms.filters.keep_objects", fail)
+        patch.setattr("equilabel.widget.logic.objects.keep_objects", fail)
         panel.button.click()
         with qtbot.waitSignal(panel.task.failed, timeout=LONG):
             pass

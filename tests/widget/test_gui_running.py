@@ -52,9 +52,9 @@ def test_progress_is_shown_in_the_form_and_by_napari(viewer, qtbot, form, held):
 
 def test_tasks_leave_the_filters_of_warnings_as_they_are(viewer, qtbot):
     before = list(warnings.filters), warnings.showwarning
-    task = Task("looking", lambda _: (list(warnings.filters), warnings.showwarning))
+    task = Task("looking")
     with qtbot.waitSignal(task.done, timeout=LONG) as during:
-        task.start()
+        task.submit(lambda _: (list(warnings.filters), warnings.showwarning))
     assert during.args == [before]  # they are those of all threads
 
 
@@ -224,7 +224,7 @@ def test_a_cache_that_cannot_be_written_is_said_once(viewer, qtbot, notes, tmp_p
     with notification_manager:  # as in the event loop of napari, it shows warnings of threads
         for name in (SEGMENT, MEASURE, SEGMENT):
             form = open_form(viewer, qtbot, name)
-            qtbot.waitUntil(lambda form=form: not form._warm_up.waiting, timeout=LONG)
+            qtbot.waitUntil(lambda form=form: not form._warm_up.running, timeout=LONG)
             viewer.add_labels(np.eye(32, dtype="u1"))
     [said] = [note for note in notes() if "NUMBA_CACHE_DIR" in note]
     assert said.startswith("the folder for compiled code must be writable")

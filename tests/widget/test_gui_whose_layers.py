@@ -371,6 +371,11 @@ def test_a_painted_mask_is_segmented_as_it_is_drawn(viewer, qtbot):
     names = {"viewer": viewer}
     exec(QGuiApplication.clipboard().text(), names)
     np.testing.assert_array_equal(names["found"].labels, layer.data)
+    layer.data_setitem((np.array([0]), np.array([0])), 1)
+    form.results.again_button.click()  # with the mask in place of an image
+    qtbot.waitUntil(lambda: not form.results.again.running, timeout=LONG)
+    assert not layer.metadata["equilabel"]["unmeasured"]
+    layer.undo()
     for field in (form.fields.split, form.fields.fill_holes):
         field.value = False
     form.fields.sigma.value = 0
@@ -388,7 +393,7 @@ def test_fields_are_set_as_for_the_labels_and_as_in_the_last_form(
     viewer, qtbot, notes, monkeypatch, tmp_path
 ):
     store = QSettings(str(tmp_path / "equilabel.ini"), QSettings.Format.IniFormat)
-    monkeypatch.setattr("equilabel.widget.viewer.settings._store", lambda: store)
+    monkeypatch.setattr("equilabel.widget.forms.segment._store", lambda: store)
     options = {"scale": (0.5, 0.5), "units": ("um", "um")}
     viewer.add_image(nuclei_2d((96, 120)), **options)
     form = open_form(viewer, qtbot, recipe=True)
@@ -427,7 +432,7 @@ def test_fields_are_set_as_for_the_labels_and_as_in_the_last_form(
     deep.fields.image.value = solid
     assert deep.fields.connectivity.value == 3  # all neighbors, as before
     assert "surface_area_crofton" in deep.fields.statistics.names
-    viewer.layers.clear()  # while a form is there: see `CurrentCanvas`
+    viewer.layers.clear()  # while a form is there: see `ResultsPanel`
     viewer.window.remove_dock_widget(deep.parent())
     viewer.add_image(nuclei_2d((96, 120)))
     other = open_form(viewer, qtbot, recipe=True)

@@ -175,7 +175,7 @@ def test_a_sample_has_its_pixel_size_and_the_names_of_its_axes():
 
 
 def test_a_line_of_python_says_the_filter():
-    line = with_filters("found = segment(image)", [{"area": (20.0, math.inf)}, "area < 90"])
+    line = with_filters("found = segment(image)", [{"area": (20.0, None)}, "area < 90"])
     assert line.split("; ")[1:] == [
         "from equilabel import filter_objects",
         "found = filter_objects(found, {'area': (20.0, None)})",

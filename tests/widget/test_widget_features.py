@@ -82,15 +82,15 @@ FEATURES = as_features(TABLE)
 
 
 def test_without_a_range_all_objects_are_kept():
-    assert find_kept(FEATURES, {}).sum() == find_objects(FEATURES).sum() == 3
+    assert find_kept(FEATURES).sum() == find_objects(FEATURES).sum() == 3
 
 
 @pytest.mark.parametrize(
     ("ranges", "labels"),
     [
         ({"area": (1, 3)}, [1, 2]),
-        ({"area": (1.0, np.inf)}, [1, 2]),
-        ({"area": (-np.inf, 0.5)}, [5]),
+        ({"area": (1.0, None)}, [1, 2]),
+        ({"area": (None, 0.5)}, [5]),
         ({"area": (0.6, 3), "num_pixels": (5, 20)}, [2]),
         ({"area": (7, 9)}, []),
     ],
@@ -129,7 +129,7 @@ def test_labels_are_kept_in_any_order_of_axes_unless_that_is_called_off():
 
 def test_keeping_nothing_leaves_no_label():
     labels = np.array([[1, 2, 5]])
-    fewer, rows = keep_objects(labels, FEATURES, find_kept(FEATURES, {"area": (99, np.inf)}))
+    fewer, rows = keep_objects(labels, FEATURES, find_kept(FEATURES, {"area": (99, None)}))
     assert not fewer.any()
     assert len(rows) == 1
 
@@ -141,7 +141,7 @@ def measured(image, **columns):
     """Return what measuring gives: labels 1 to 3, and columns."""
     table = pd.DataFrame({"label": [1, 2, 3], **columns})
     features = as_features(table)
-    metadata = {"intensity": image, "columns": table.dtypes.to_dict()}
+    metadata = {"intensity": image, "layer": image, "columns": table.dtypes.to_dict()}
     return Outcome(np.zeros((1, 1), int), features, {}, metadata)
 
 
@@ -149,7 +149,7 @@ def test_measuring_keeps_columns_of_others_by_label_and_replaces_its_own():
     features = pd.DataFrame(
         {"index": [0, 1, 2, 4], "area": [0.0, 1, 1, 1], "kind": ["", "dead", "alive", "gone"]}
     )
-    made = {"columns": {"area": float}, "image": "nuclei"}
+    made = {"columns": {"area": float}, "layer": "nuclei"}
     merged, facts = merge_measurements(features, made, measured("", area=[7.0, 8.0, 9.0]))
     assert labels_of(merged).tolist() == [0, 1, 2, 3]
     assert [name for name in merged if name != "index"] == ["area", "kind"]
@@ -161,7 +161,7 @@ def test_measuring_keeps_columns_of_others_by_label_and_replaces_its_own():
 
 def test_intensities_of_several_images_stand_in_one_table():
     features = pd.DataFrame({"index": range(4), "intensity_mean": [np.nan, 1, 2, 3]})
-    made = {"columns": features.dtypes.to_dict(), "image": "nuclei"}
+    made = {"columns": features.dtypes.to_dict(), "layer": "nuclei"}
     for image, factor in (("actin", 10), ("nuclei", 5), ("actin", 100)):
         values = [factor * value for value in (1.0, 2.0, 3.0)]
         outcome = measured(image, intensity_mean=values, num_pixels=[4, 5, 6])

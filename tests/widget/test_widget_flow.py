@@ -407,7 +407,7 @@ def test_the_python_line_of_a_filtered_layer_repeats_the_filter():
     layer = layers.Image(nuclei_2d((96, 120)), name="cells")
     outcome, _ = run(layer)
     middle = float(outcome.features["area"].median())
-    ranges = {"area": (middle, np.inf), "num_pixels": (-np.inf, 2 * middle)}
+    ranges = {"area": (middle, None), "num_pixels": (None, 2 * middle)}
     line = with_filters(outcome.metadata["python"], [ranges])
     names = {"viewer": type("viewer", (), {"layers": {"cells": layer}})}
     exec(line, names)  # what a person would paste

@@ -1,4 +1,4 @@
-"""Fields of forms: layers, lengths, columns, methods, devices, roles of axes, statistics."""
+"""Fields of forms: lengths, levels, layers, methods, devices, roles of axes, statistics."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from magicgui.widgets import CheckBox, ComboBox, FloatSpinBox
 from magicgui.widgets.bases import Widget
-from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QAbstractSpinBox, QLabel, QTreeWidget, QTreeWidgetItem, QWidget
+from qtpy import QtWidgets
+from qtpy.QtCore import QEvent, QObject, Qt
+from qtpy.QtWidgets import QLabel, QTreeWidget, QTreeWidgetItem, QWidget
+from superqt import QLabeledDoubleRangeSlider, QLabeledDoubleSlider
+from superqt.utils import signals_blocked
 
 import equilabel
 from equilabel.colors import COLORS
 from equilabel.options import describe
 from equilabel.quantities import POWERS, decimals_for, describe_pixels, odd, pixel_of
+from equilabel.widget import Event, Layer
 from equilabel.widget.logic.choices import GROUPS, TICKED
 from equilabel.widget.logic.sources import ROLES, Role, Source, name_axes
-from equilabel.widget.napari_types import Layer
 
 from .layout import Grid, column, side_by_side
 
@@ -65,7 +69,7 @@ class LengthField:
         self.native.layout().insertWidget(1, self.pixels)
         if self.beside is not None:
             for each in numbers:
-                each.setButtonSymbols(QAbstractSpinBox.ButtonSymbols.NoButtons)
+                each.setButtonSymbols(QtWidgets.QAbstractSpinBox.ButtonSymbols.NoButtons)
                 each.setStyleSheet(NARROW)
         if not self.least:
             self.number.native.setSpecialValueText("none")
@@ -133,6 +137,67 @@ class LengthField:
         self.pixels.setToolTip(text)
 
 
+# ---- Sliders for a level and a range
+
+
+HEIGHT = 28  # of a slider
+EDGES = QLabeledDoubleRangeSlider.EdgeLabelMode
+STEPS = {
+    **dict.fromkeys((Qt.Key.Key_Left, Qt.Key.Key_Down), -1),
+    **dict.fromkeys((Qt.Key.Key_Right, Qt.Key.Key_Up), 1),
+    **{Qt.Key.Key_PageDown: -10, Qt.Key.Key_PageUp: 10},
+    **{Qt.Key.Key_Home: -np.inf, Qt.Key.Key_End: np.inf},
+}
+KEYS = "Arrows, Page Up, Page Down, Home and End move the lower end, with Shift the upper."
+
+
+class _Keys(QObject):
+    """Moves a handle of a slider with the keys for it, which superqt does not support."""
+
+    def eventFilter(self, slider: Any, event: Event) -> bool:
+        steps = STEPS.get(event.key()) if event.type() == QEvent.Type.KeyPress else None
+        if steps:
+            values = np.atleast_1d(slider.value())
+            upper = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+            low, high = slider.minimum(), slider.maximum()
+            if len(values) > 1:  # the handles do not pass each other
+                low, high = (values[0], high) if upper else (low, values[1])
+            values[-upper] = np.clip(values[-upper] + steps * slider.singleStep(), low, high)
+            slider.setValue(tuple(values) if len(values) > 1 else values[0])
+        return bool(steps)
+
+
+def make_slider(*, several: bool = False) -> Any:
+    """Make a slider with a field for its value, or with two handles between two fields."""
+    kind = QLabeledDoubleRangeSlider if several else QLabeledDoubleSlider
+    slider = kind(Qt.Orientation.Horizontal)
+    if several:
+        slider.setHandleLabelPosition(kind.LabelPosition.NoLabel)
+        slider.setEdgeLabelMode(EDGES.LabelIsValue)
+    slider.setFixedHeight(HEIGHT)
+    for inner in slider.findChildren(QtWidgets.QAbstractSlider):
+        inner.installEventFilter(_Keys(inner))
+    return slider
+
+
+def set_range(slider: Any, low: float, high: float, step: float, decimals: float) -> None:
+    """Set the range of a slider, its step and the decimals of its numbers, as far as possible.
+
+    superqt writes very large and very small numbers with an exponent, and some numbers are wider
+    than their field: it is made as wide as they need.
+    """
+    largest = max(abs(low), abs(high))
+    plain = 1e-3 < largest < 1e7 or largest == 0
+    places = int(np.clip(decimals, 0, 9)) if plain else 4
+    widest = f"-{largest:.{places}f}" if plain else "-1.0000e+00"
+    with signals_blocked(slider):
+        slider.setRange(low, high)
+        slider.setSingleStep(step)
+        for shown in slider.findChildren(QtWidgets.QLineEdit):
+            shown.setMinimumWidth(shown.fontMetrics().horizontalAdvance(widest))
+        slider.setDecimals(places)
+
+
 # ---- Other fields
 
 
@@ -142,7 +207,6 @@ AXES = (
 )
 # napari's style has no box for unticked items of a tree.
 BOX = "QTreeView::indicator:unchecked {border: 1px solid gray; width: 9px; height: 9px;}"
-NAME = Qt.ItemDataRole.UserRole
 STATES = (Qt.CheckState.Unchecked, Qt.CheckState.Checked)
 
 
@@ -286,7 +350,6 @@ class StatisticsField(QTreeWidget):
             group.setHidden(not rows)
             for row in rows:
                 self._items[row.name] = item = QTreeWidgetItem(group, [row.name])
-                item.setData(0, NAME, row.name)
                 item.setToolTip(0, row.summary)
                 self.tick(row.name, self._ticked.get(row.name, title == TICKED))
         self.blockSignals(False)
@@ -309,4 +372,4 @@ class StatisticsField(QTreeWidget):
         self._items[name].setCheckState(0, STATES[ticked])
 
     def _remember(self, item: QTreeWidgetItem) -> None:
-        self._ticked[item.data(0, NAME)] = item.checkState(0) == STATES[1]
+        self._ticked[item.text(0)] = item.checkState(0) == STATES[1]

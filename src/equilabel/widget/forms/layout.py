@@ -1,4 +1,4 @@
-"""Arrangement of widgets: grids of fields, rows and columns, folds, scroll areas."""
+"""Arrangement of widgets: grids of fields, rows and columns, folds; and the base of all forms."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -6,18 +6,16 @@ from typing import Any, NamedTuple
 from magicgui.widgets.bases import ButtonWidget
 from qtpy import QtWidgets
 from qtpy.compat import isalive
-from qtpy.QtCore import QEvent, QObject, Qt, QTimer
+from qtpy.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from qtpy.QtGui import QColor, QIcon, QPainter, QPixmap
-from qtpy.QtWidgets import QDockWidget, QLabel, QPushButton, QScrollArea, QSizePolicy, QWidget
+from qtpy.QtWidgets import QDockWidget, QLabel, QPushButton, QSizePolicy, QWidget
 from superqt import QCollapsible
 
-from equilabel.widget.napari_types import Event
+from equilabel.widget import Event, Layer, Viewer
+from equilabel.widget.logic.sources import Role, Source
+from equilabel.widget.viewer.tasks import Task, attempt, tell
 
-CHANGED_BY_WHEEL = (
-    QtWidgets.QComboBox,
-    QtWidgets.QAbstractSpinBox,
-    QtWidgets.QAbstractSlider,
-)
+CHANGED_BY_WHEEL = (QtWidgets.QComboBox, QtWidgets.QAbstractSpinBox, QtWidgets.QAbstractSlider)
 
 
 class Row(NamedTuple):
@@ -163,12 +161,12 @@ def column(
     return box
 
 
-def side_by_side(*parts: QWidget, widths: Sequence[int] = (1, 1)) -> QWidget:
-    """Put widgets side by side into one; those of width 0 keep their own width."""
+def side_by_side(*parts: QWidget, widths: Sequence[int] = (1, 1, 1)) -> QWidget:
+    """Put up to three widgets side by side into one; those of width 0 keep their own width."""
     box = QWidget()
     layout = QtWidgets.QHBoxLayout(box)
     layout.setContentsMargins(0, 0, 0, 0)
-    for part, width in zip(parts, widths, strict=True):
+    for part, width in zip(parts, widths, strict=False):
         layout.addWidget(part, width)
     return box
 
@@ -203,17 +201,131 @@ def _arrow(symbol: str) -> QIcon:
     return QIcon(pixels)
 
 
-def scrolled(*parts: QWidget, margins: bool = False) -> QScrollArea:
+def scrolled(*parts: QWidget, margins: bool = False) -> QtWidgets.QScrollArea:
     """Put widgets below each other into an area that scrolls vertically."""
-    scroll = QScrollArea(widgetResizable=True)
+    scroll = QtWidgets.QScrollArea(widgetResizable=True)
     scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     scroll.setStyleSheet("QScrollArea {padding: 0px; border: none}")
     scroll.setWidget(column(*parts, margins=margins, stretch=True))
     return scroll
 
 
-def button(text: str, tooltip: str, pressed: Callable[..., None]) -> QPushButton:
-    """Make a button with a tooltip."""
+def button(text: str, tooltip: str, pressed: Callable[[], None]) -> QPushButton:
+    """Make a button with a tooltip, and show errors of what it does as warnings."""
     made = QPushButton(text, toolTip=tooltip)
-    made.clicked.connect(pressed)
+    made.clicked.connect(lambda *_: attempt(made, pressed))
     return made
+
+
+# ---- Forms that run
+
+
+FINE = 100  # steps of the progress bar for each stage of a run
+
+
+class RunForm(Docked):
+    """A form whose button starts a run on a layer."""
+
+    done = Signal()  # the run is done; its result is in `result`
+    ended = Signal()  # the run is done, failed or cancelled
+
+    def __init__(self, viewer: Viewer, title: str, fields: QWidget) -> None:
+        super().__init__()
+        self._viewer = viewer
+        self._layer: Layer = None
+        self._warm_up, self.task = Task("compiling"), Task(title)
+        self._warm: Any = ()  # kind of layer for which functions were compiled
+        self.task.advanced.connect(self._advance)
+        self.task.compiling.connect(self._say)
+        self.task.failed.connect(self._fail)
+        self.task.cancelled.connect(self._stop)
+        self.result: Any = None
+        self._words = "starting"  # text for the current stage
+        self.fields = fields
+        self.run_button = QPushButton(title, toolTip="Run on the whole layer, all of its axes.")
+        self.run_button.setStyleSheet("font-weight: bold; padding: 7px;")
+        self.cancel_button = button("Cancel", "Stop the run; layers do not change.", self.cancel)
+        self.cancel_button.setEnabled(False)
+        self.progress = QtWidgets.QProgressBar(textVisible=False, maximumHeight=6)
+        self.message = QLabel(wordWrap=True, alignment=Qt.AlignmentFlag.AlignTop)
+        self.message.setStyleSheet("min-height: 2.6em")  # two lines, so that fields do not move
+        buttons = side_by_side(self.run_button, self.cancel_button, widths=(3, 1))
+        bar = column(buttons, self.progress, self.message)
+        bar.layout().setContentsMargins(0, 4, 0, 0)
+        column(fields, bar, into=self, margins=True)
+        policy = self.sizePolicy()
+        policy.setVerticalPolicy(policy.Policy.Expanding)  # or napari adds space below
+        self.setSizePolicy(policy)
+        self.setMinimumWidth(364)
+        self.results.reset_choices()  # opens them
+
+    @property
+    def results(self) -> Any:
+        """The results of the viewer, which its forms share; opened if they were closed."""
+        return self._viewer.window.add_plugin_dock_widget("equilabel", "Results")[1]
+
+    def _warm_up_for(self, kind: Any, work: Callable[..., None]) -> None:
+        """Compile in the background what the first run on a layer of this kind needs."""
+        if kind != self._warm:
+            self._warm = kind
+            self._warm_up.submit(work)
+
+    def _take_source(self, missing: str, roles: tuple[Role, ...]) -> Source:
+        """Return the source of a run, or raise ValueError with a remedy."""
+        if self._layer is None or self._layer not in self._viewer.layers:
+            raise ValueError(missing)
+        source = Source.of(self._layer, roles)
+        if source.problem:
+            raise ValueError(source.problem)
+        return source
+
+    @property
+    def running(self) -> bool:
+        return self.task.running
+
+    def begin(self, title: str, work: Callable[..., Any], stages: Sequence[str]) -> None:
+        """Start a run, unless one is running."""
+        if self.running:
+            return
+        self.run_button.setEnabled(False)
+        self.cancel_button.setEnabled(True)
+        self.progress.setRange(0, FINE * len(stages))
+        self.task.title = title
+        self.task.submit(work, self._finish, stages)
+
+    def cancel(self) -> None:
+        self.task.cancel()
+
+    def end(self) -> None:
+        self.cancel()
+        self._warm_up.cancel()
+
+    def _advance(self, words: str, count: float) -> None:
+        self.progress.setValue(int(FINE * count))
+        self._words = words
+        self._say("")
+
+    def _say(self, compiling: str) -> None:
+        """Show what is being compiled, or the current stage."""
+        if self.running:
+            words = compiling or self._words
+            self.message.setText(f"{words[0].upper()}{words[1:]} ...")
+
+    def _finish(self, result: Any) -> None:
+        self.result = result
+        self.done.emit()
+        self._end()
+
+    def _fail(self, message: str) -> None:
+        tell(self, message)
+        self._end()
+
+    def _stop(self) -> None:
+        self.message.setText("Cancelled. The layers have not changed.")
+        self._end()
+
+    def _end(self) -> None:
+        self.run_button.setEnabled(True)
+        self.cancel_button.setEnabled(False)
+        self.progress.reset()
+        self.ended.emit()

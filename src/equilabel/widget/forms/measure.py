@@ -5,17 +5,16 @@ from functools import partial
 
 from qtpy.QtWidgets import QLabel
 
+from equilabel.widget import Layer, Viewer
 from equilabel.widget.logic.choices import offered
 from equilabel.widget.logic.objects import count_objects
 from equilabel.widget.logic.outcomes import Outcome, measure_source, warm_up_measuring
 from equilabel.widget.logic.sources import Source
-from equilabel.widget.napari_types import Layer, Viewer
 from equilabel.widget.viewer import layers
 from equilabel.widget.viewer.tasks import guarded, tell, warn
 
 from .fields import AxesField, StatisticsField, color_field, layer_field, offer, offer_layers
-from .layout import Form, Grid, column, fold
-from .run_form import RunForm
+from .layout import Form, Grid, RunForm, column, fold
 
 MISSING = (
     "a labels layer must be open; got none. "
@@ -73,8 +72,7 @@ class MeasureForm(RunForm):
             self.message.setText("")  # the message was about other labels
         if self._layer is None:
             return
-        roles = layers.made_by(self._layer).get("axes", ())
-        self.axes.show_axes(Source.of(self._layer, roles if len(roles) == self._layer.ndim else ()))
+        self.axes.show_axes(layers.labels_source(self._layer))
 
     def _image(self) -> Source | None:
         return None if self.image.value is None else Source.of(self.image.value)

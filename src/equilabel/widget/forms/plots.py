@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from napari.utils.theme import get_theme
 
 from equilabel.array_types import HostArray
-from equilabel.widget.napari_types import Event, Viewer
+from equilabel.widget import Event, Viewer
 
 NEAR = 12  # largest distance on the screen of a click from a point
 MOST_BINS = 60

@@ -1,18 +1,19 @@
 """Form that segments: from an image layer to a labels layer and its table, with a preview."""
 
+import json
 import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from magicgui.widgets import CheckBox, ComboBox, SpinBox
-from qtpy.QtCore import Qt, QTimer, Signal
+from qtpy.QtCore import QSettings, Qt, QTimer, Signal
 from qtpy.QtWidgets import QFileDialog, QLabel
 
+from equilabel.widget import Event, Layer, Viewer
 from equilabel.widget.logic import large
 from equilabel.widget.logic.choices import (
     DEPTH,
@@ -23,10 +24,10 @@ from equilabel.widget.logic.choices import (
     question_smoothing,
 )
 from equilabel.widget.logic.outcomes import Outcome, segment_source, warm_up_segmenting
+from equilabel.widget.logic.planes import UNKNOWN
 from equilabel.widget.logic.sources import Source
-from equilabel.widget.napari_types import Event, Layer, Viewer
 from equilabel.widget.viewer import layers
-from equilabel.widget.viewer.settings import recall, remember
+from equilabel.widget.viewer.preview import LivePreview
 from equilabel.widget.viewer.tasks import ask, guarded, inform, warn
 
 from .fields import (
@@ -42,9 +43,7 @@ from .fields import (
     offer,
     offer_layers,
 )
-from .layout import Form, Grid, button, column, fold, scrolled, side_by_side
-from .preview import LivePreview
-from .run_form import RunForm
+from .layout import Form, Grid, RunForm, button, column, fold, scrolled, side_by_side
 from .threshold import ThresholdField
 
 # ---- The fields
@@ -65,18 +64,13 @@ TIPS = {
 }
 
 
-LENGTHS = (
-    *("sigma", "depth", "min_size", "grow", "background", "closing", "opening"),
-    "threshold.block_size",
-)
-PLAIN = (
-    *("color", "channel", "background_method", "fill_holes", "split_by"),
-    *("exclude_border", "track", "method", "device"),
-)
-KEPT = (  # fields that are stored with labels, the unit before the lengths
-    *("unit", *LENGTHS, *PLAIN, "split"),
-    *("threshold.method", "threshold.dark", "threshold.automatic", "threshold.offset"),
-)
+# Fields that are not kept with labels: other layers, and what does not change the labels.
+NOT_KEPT = ("image", "markers", "mask", "connectivity", "new_layer", "show_preview")
+OF_THRESHOLD = ("method", "block_size", "dark", "automatic", "offset")
+
+
+def _store() -> Any:
+    return QSettings("equilabel", "napari")
 
 
 class SegmentFields(Form):
@@ -138,10 +132,11 @@ class SegmentFields(Form):
         self.first: dict[str, Any] = {}  # values for the first image, before those of the last run
 
     @property
-    def lengths(self) -> tuple[LengthField, ...]:
-        """All fields for lengths, which share a unit."""
-        shown = (self.threshold.block_size, self.sigma, self.depth, self.min_size, self.grow)
-        return (*shown, self.background, self.closing, self.opening)
+    def kept(self) -> dict[str, Any]:
+        """The fields that are kept with labels, by name: the unit before the lengths."""
+        own = [name for name, each in vars(SegmentFields).items() if hasattr(each, "attrname")]
+        found = {name: getattr(self, name) for name in own if name not in NOT_KEPT}
+        return found | {f"threshold.{name}": getattr(self.threshold, name) for name in OF_THRESHOLD}
 
     def _arrange(self) -> None:
         main = Grid(
@@ -186,8 +181,9 @@ class SegmentFields(Form):
     def _change_unit(self) -> None:
         """Show all lengths in the chosen unit."""
         unit = "" if self.unit.value == PIXELS else self.unit.value
-        for each in self.lengths:
-            each.show_unit(unit, self._spacing)
+        for each in self.kept.values():
+            if isinstance(each, LengthField):
+                each.show_unit(unit, self._spacing)
         self._change_histogram()
 
     @guarded
@@ -204,7 +200,7 @@ class SegmentFields(Form):
             part.setVisible(source is not None)
         self.say("image", "" if source else NO_IMAGE)
         if source is None:
-            self.threshold.show_histogram(None)
+            self.threshold.show_histogram(UNKNOWN)
             return
         self.axes.show_axes(source)
 
@@ -236,10 +232,15 @@ class SegmentFields(Form):
 
     def begin(self) -> None:
         """Set fields as for the last run, when the first image is shown."""
-        if not self.first:
-            self.first, last = self.values(), recall()
-            if last.keys() == self.first.keys() and isinstance(last["level"], str):
-                self.set_values(last)  # a level is that of its image alone
+        if self.first:
+            return
+        self.first = self.values()
+        try:
+            last = json.loads(_store().value("fields", "{}"))
+        except ValueError:  # another program has written there
+            return
+        if last.keys() == self.first.keys() and isinstance(last["level"], str):
+            self.set_values(last)  # a level is that of its image alone
 
     @property
     def _hops(self) -> int | None:
@@ -249,7 +250,7 @@ class SegmentFields(Form):
 
     def values(self) -> dict[str, Any]:
         """Return the values of all fields on which labels depend, by their names."""
-        found = {name: attrgetter(name)(self).value for name in KEPT}
+        found = {name: each.value for name, each in self.kept.items()}
         found |= {"rank": len(self._spacing), "hops": self._hops}
         return {**found, "level": self.threshold.choice, "statistics": self.statistics.ticks}
 
@@ -257,32 +258,36 @@ class SegmentFields(Form):
         """Set fields to what `values` returned; what this image does not offer stays as it is."""
         same = values["unit"] == PIXELS or values["rank"] == len(self._spacing)
         has_unit = same and values["unit"] in self.unit.choices
-        for name in KEPT:
-            if has_unit or name not in LENGTHS:
+        for name, each in self.kept.items():
+            if has_unit or not isinstance(each, LengthField):
                 with suppress(ValueError):
-                    attrgetter(name)(self).value = values[name]
+                    each.value = values[name]
         self.connectivity.value = min(values["hops"] or math.inf, len(self._spacing))
         if not isinstance(values["level"], str):
             self.threshold.set_level(values["level"])
         self.statistics.choose(values["statistics"])
 
     def choices(self) -> Choices:
-        lengths = ("sigma", "closing", "opening", "min_size", "grow")
+        others = ("unit", "depth", *(f"threshold.{name}" for name in OF_THRESHOLD))
+        given = {
+            name: getattr(each, "choice", each.value)
+            for name, each in self.kept.items()
+            if name not in others
+        }
         markers, mask = (each.value and Source.of(each.value) for each in (self.markers, self.mask))
-        return Choices(
-            **{name: getattr(self, name).value for name in PLAIN},
-            **{name: getattr(self, name).choice for name in lengths},
-            markers=markers,
-            mask=mask,
-            threshold=self.threshold.choice,
-            dark=self.threshold.dark.value,
-            block_size=self.threshold.block_size.choice,
-            offset=self.threshold.shift,
-            background=self.background.choice or None,
-            connectivity=self._hops,
-            split=self.split.value and (self.split_by.value != "shape" or self.depth.choice),
-            properties=self.statistics.names,
-        )
+        given |= {
+            "markers": markers,
+            "mask": mask,
+            "threshold": self.threshold.choice,
+            "dark": self.threshold.dark.value,
+            "block_size": self.threshold.block_size.choice,
+            "offset": self.threshold.shift,
+            "background": self.background.choice or None,
+            "connectivity": self._hops,
+            "split": self.split.value and (self.split_by.value != "shape" or self.depth.choice),
+            "properties": self.statistics.names,
+        }
+        return Choices(**given)
 
 
 # ---- The form
@@ -446,7 +451,7 @@ class SegmentForm(RunForm):
         if not self._may_replace(source.identity):
             return
         self._pixels, self._values = source.data, self.fields.values()
-        remember(self._values)
+        _store().setValue("fields", json.dumps(self._values))
         title = f"objects of {source.name!r}"
         if not (size := large.explain_size(source, choices)):
             self.begin(title, lambda report: segment_source(source, choices, report), STAGES)

@@ -9,8 +9,8 @@ from qtpy.QtGui import QAction, QBrush, QColor, QFont, QGuiApplication, QKeySequ
 from qtpy.QtWidgets import QAbstractItemView, QSplitter, QTableView, QWidget
 
 from equilabel.array_types import HostArray
+from equilabel.widget import Event, Table, Viewer
 from equilabel.widget.logic.objects import count_objects, format_value, sort_rows
-from equilabel.widget.napari_types import Event, Table, Viewer
 from equilabel.widget.viewer.tasks import guarded, inform, warn
 
 MOST_COPIED = 100_000  # rows

@@ -11,12 +11,11 @@ from qtpy.QtWidgets import QWidget
 from superqt.utils import signals_blocked
 
 from equilabel.options import describe
+from equilabel.widget import Event
 from equilabel.widget.logic.objects import format_number
-from equilabel.widget.logic.planes import Histogram
-from equilabel.widget.napari_types import Event
+from equilabel.widget.logic.planes import UNKNOWN, Histogram
 
-from .fields import LengthField, field
-from .filters import HEIGHT, KEYS, level_slider, range_slider, set_range
+from .fields import HEIGHT, KEYS, LengthField, field, make_slider, set_range
 from .layout import Row, side_by_side
 
 # ---- The histogram
@@ -42,14 +41,10 @@ class HistogramView(QWidget):
     def __init__(self) -> None:
         super().__init__(toolTip=TIP)
         self.setFixedHeight(TALL)
-        self.shown: Histogram | None = None
+        self.shown = UNKNOWN
         self.lines: tuple[float, ...] = ()
         self.dark = False
         self._dragged: int | None = None
-
-    def show_histogram(self, histogram: Histogram | None) -> None:
-        self.shown = histogram
-        self.update()
 
     def show_lines(self, lines: tuple[float, ...], *, dark: bool) -> None:
         self.lines, self.dark = lines, dark
@@ -62,21 +57,19 @@ class HistogramView(QWidget):
     def position(self, value: float) -> float:
         """Return the horizontal position of a gray value in the widget."""
         shown = self.shown
-        if shown is None or shown.flat:
-            return MARGIN
-        return float(np.interp(value, (shown.low, shown.high), self._ends))
+        return MARGIN if shown.flat else float(np.interp(value, shown[:2], self._ends))
 
     def paintEvent(self, _: object) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(self.rect(), QColor(0, 0, 0, 30))
         text = self.palette().text().color()
-        if self.shown is None or not self.shown.counts.size:
+        if not self.shown.counts.size:
             painter.setPen(text)
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "no histogram")
             return
         base = self.height() - BELOW
-        self._paint_bars(painter, base, self.shown)
+        self._paint_bars(painter, base)
         for x in map(self.position, self.lines):
             painter.setPen(QPen(EDGE, 2))
             painter.drawLine(QPointF(x, 2), QPointF(x, base))
@@ -85,11 +78,12 @@ class HistogramView(QWidget):
             painter.drawPolygon(QPolygonF([QPointF(x - 5, 0), QPointF(x + 5, 0), QPointF(x, 7)]))
         painter.setPen(text)
         row = QRectF(MARGIN, base, self.width() - 2 * MARGIN, BELOW)
-        for side, number in zip(SIDES, (self.shown.low, self.shown.high), strict=True):
+        for side, number in zip(SIDES, self.shown[:2], strict=True):
             painter.drawText(row, side | Qt.AlignmentFlag.AlignVCenter, format_number(number))
 
-    def _paint_bars(self, painter: QPainter, base: float, shown: Histogram) -> None:
-        heights = np.sqrt(shown.counts / max(1, shown.counts.max())) * (base - 4)
+    def _paint_bars(self, painter: QPainter, base: float) -> None:
+        counts = self.shown.counts
+        heights = np.sqrt(counts / max(1, counts.max())) * (base - 4)
         width = (self.width() - 2 * MARGIN) / len(heights)
         lines = sorted(map(self.position, self.lines))
         for number, height in enumerate(heights.tolist()):
@@ -101,15 +95,14 @@ class HistogramView(QWidget):
 
     def mousePressEvent(self, event: Event) -> None:
         """Start to drag the nearest line."""
-        if self.lines and self.shown is not None and not self.shown.flat:
+        if self.lines and not self.shown.flat:
             x = event.position().x()
             self._dragged = int(np.argmin([abs(self.position(line) - x) for line in self.lines]))
             self.mouseMoveEvent(event)
 
     def mouseMoveEvent(self, event: Event) -> None:
-        if self._dragged is not None and self.shown is not None:
-            ends = (self.shown.low, self.shown.high)
-            value = float(np.interp(event.position().x(), self._ends, ends))
+        if self._dragged is not None:
+            value = float(np.interp(event.position().x(), self._ends, self.shown[:2]))
             self.dragged.emit(self._dragged, value)
 
     def mouseReleaseEvent(self, _: object) -> None:
@@ -159,7 +152,7 @@ class ThresholdField:
         self._estimate: float | None = None
         self._known = float("nan")  # the last estimate that is a number
         self.histogram = HistogramView()
-        self.slider, self.range = level_slider(), range_slider()
+        self.slider, self.range = make_slider(), make_slider(several=True)
         tip = describe("block_size")
         self.block_size = LengthField("Block, offset", tip, "block", beside=self.offset, **BLOCK)
         self.block_size.native.setFixedHeight(HEIGHT)
@@ -197,8 +190,7 @@ class ThresholdField:
         self._update()
 
     def _as_shown(self, value: float) -> float:
-        shown = self.histogram.shown
-        return float(round(value)) if shown is not None and shown.whole else value
+        return float(round(value)) if self.histogram.shown.whole else value
 
     @property
     def level(self) -> float | tuple[float, float] | None:
@@ -206,13 +198,14 @@ class ThresholdField:
         choice = self.choice
         return self._estimate if isinstance(choice, str) else choice
 
-    def show_histogram(self, histogram: Histogram | None) -> None:
+    def show_histogram(self, histogram: Histogram) -> None:
         """Show the histogram of an image, and set the range of the sliders to its range.
 
         The range is wider if a person has set a value outside of it.
         """
-        self.histogram.show_histogram(histogram)
-        if histogram is None or not histogram.counts.size:
+        self.histogram.shown = histogram
+        self.histogram.update()
+        if not histogram.counts.size:
             self._say("")
             self._estimate = None
             return

@@ -9,8 +9,9 @@ import equilabel
 from equilabel.array_types import Array, HostArray
 from equilabel.devices import threads
 from equilabel.quantities import derived_unit
-from equilabel.storage.table import as_table, columns_of, find_objects, labels_of, numeric_columns
-from equilabel.widget.napari_types import Table
+from equilabel.segmentation.selection import meets
+from equilabel.storage.table import as_table, columns_of, find_objects, labels_of
+from equilabel.widget import Table
 
 # ---- Features
 
@@ -18,9 +19,6 @@ from equilabel.widget.napari_types import Table
 INTENSITY = "intensity"  # prefix of columns of gray values
 
 PLACES = {"centroid": ("", ""), "centroid_weighted": (" weighted",) * 2, "bbox": (" from", " to")}
-
-Ranges = Mapping[str, tuple[float, float]]
-"""The smallest and largest value that are kept, by column; infinite for no limit."""
 
 
 def own_columns(features: Table, made: Mapping[str, Any]) -> list[str]:
@@ -34,16 +32,18 @@ def column_types(made: Mapping[str, Any]) -> dict[str, Any]:
     return {**made.get("columns", {}), **made.get("measured", {}).get("columns", {})}
 
 
-def measured_before(made: Mapping[str, Any]) -> list[tuple[tuple[str, ...], str, str]]:
-    """List the statistics, the image and its color of each way in which objects were measured."""
+def measured_before(made: Mapping[str, Any]) -> list[tuple[tuple[str, ...], str, str, str]]:
+    """List the ways in which objects were measured: statistics, image, its identity, its color."""
     runs = []
     if "parameters" in made:
-        runs.append((made["parameters"].get("properties") or (), made["image"], made["color"]))
+        names = made["parameters"].get("properties") or ()
+        runs.append((names, made["image"], made["layer"], made["color"]))
     if last := made.get("measured"):
-        runs.append((last.get("properties", ()), last["intensity"], last.get("color", "")))
+        image = (last["intensity"], last.get("layer", ""), last.get("color", ""))
+        runs.append((last.get("properties", ()), *image))
     return [
-        (tuple(name for name in names if name != "label"), image, color or "gray")
-        for names, image, color in runs
+        (tuple(name for name in names if name != "label"), image, identity, color or "gray")
+        for names, image, identity, color in runs
     ]
 
 
@@ -56,15 +56,17 @@ def merge_measurements(
     gray values of another image: then the name of that image is added to the new one. All other
     columns are kept, by label. New columns come last.
     """
-    image, new, earlier = outcome.metadata["intensity"], outcome.features, made.get("measured", {})
-    images = {name: made["image"] for name in made.get("columns", ()) if _is_gray(name)}
-    images |= earlier.get("images", {})
-    names = {
-        name: f"{name} [{image}]"
-        if _is_gray(name) and name in features and images.get(name, image) != image
-        else name
-        for name in map(str, new.columns)
-    }
+    new, earlier, image = outcome.features, made.get("measured", {}), outcome.metadata.get("layer")
+    images = {name: made["layer"] for name in made.get("columns", ()) if _is_gray(name)}
+    images |= earlier.get("images", {})  # the identity of the image of each column
+
+    def name_of(column: str) -> str:
+        own = [name for name in features if name.partition(" [")[0] == column]
+        own = [name for name in own if images.get(name, image) == image]
+        taken = column in features and not own
+        return f"{column} [{outcome.metadata['intensity']}]" if taken else [*own, column][0]
+
+    names = {name: name_of(name) if _is_gray(name) else name for name in map(str, new.columns)}
     new = new.rename(columns=names)
     old = features[[name for name in columns_of(features) if name not in new]]
     old = old.set_axis(labels_of(features), axis=0)
@@ -83,11 +85,11 @@ def _is_gray(name: str) -> bool:
     return name.startswith(INTENSITY) or "weighted" in name
 
 
-def find_kept(features: Table, ranges: Ranges) -> HostArray:
-    """Return which rows are objects within all ranges; those with missing values are not."""
-    columns, kept = numeric_columns(features), find_objects(features)
-    for name, (low, high) in ranges.items():
-        kept &= (columns[name] >= low) & (columns[name] <= high)
+def find_kept(features: Table, *filters: Any) -> HostArray:
+    """Return which rows are objects that meet all filters of `equilabel.filter_objects`."""
+    kept = find_objects(features)
+    for each in filters:
+        kept &= meets(features, each)
     return kept
 
 

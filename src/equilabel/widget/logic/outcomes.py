@@ -15,12 +15,20 @@ from equilabel.quantities import without_blur_warnings
 from equilabel.segmentation.outlines import outline
 from equilabel.storage.errors import causes, is_shortage
 from equilabel.storage.table import as_features
-from equilabel.widget.napari_types import Table
+from equilabel.widget import Table
 
 from .choices import Choices
 from .planes import Plane
 from .scripts import batch_command, python_line, show_line, why_no_command
 from .sources import Source, check_memory, labels_transform, name_axes
+
+Report = Callable[..., None]
+"""Called with the name of each stage before it starts; an exception that it raises ends the run."""
+
+
+def silent(*_: object) -> None:
+    """Report nothing."""
+
 
 # ---- Errors in words
 
@@ -55,7 +63,7 @@ SIDE = 16
 FEW = {"space": SIDE, "time": 2, "channel": 1}  # smallest length of an axis
 
 
-def warm_up_segmenting(source: Source | None, choices: Choices) -> None:
+def warm_up_segmenting(source: Source | None, choices: Choices, report: Report = silent) -> None:
     """Segment a tiny image of the type, axes and channels of a layer, or any tiny image."""
     if source is None:
         equilabel.segment(_noise((SIDE, SIDE), np.dtype("u2")))
@@ -66,17 +74,19 @@ def warm_up_segmenting(source: Source | None, choices: Choices) -> None:
         plane = Plane(tiny, choices, (0,) * rank, (rank - 2, rank - 1))
         level = None if choices.threshold == "local" else 1.0
         outline(plane.find_objects(plane.prepare(plane.read()), level))  # the stages of the preview
-        segment_source(tiny, choices, lambda _: None)
+        segment_source(tiny, choices, report)
 
 
-def warm_up_measuring(labels: Source, image: Source | None, properties: tuple[str, ...]) -> None:
+def warm_up_measuring(
+    labels: Source, image: Source | None, properties: tuple[str, ...], report: Report = silent
+) -> None:
     """Measure tiny labels of the type and axes of a layer."""
     tiny = miniature(labels)
     values = None if image is None else miniature(replace(image, roles=labels.roles))
     first = tuple(slice(1 if role == "time" else None) for role in labels.roles)
     pixels = np.zeros_like(tiny.data)
     pixels[first] = tiny.data[first]  # so that no label is in two frames
-    measure_source(replace(tiny, data=pixels), values, properties, lambda _: None)
+    measure_source(replace(tiny, data=pixels), values, properties, report)
 
 
 def miniature(source: Source, channels: int = 1, *, dark: bool = False) -> Source:
@@ -127,12 +137,8 @@ class Outcome:
     tracks: Any = None  # what `trace_tracks` returns
 
 
-def segment_source(source: Source, choices: Choices, report: Callable[[str], None]) -> Outcome:
-    """Find and measure the objects of a layer.
-
-    `report` is called with the name of each stage before it starts; an exception that it raises
-    ends the run.
-    """
+def segment_source(source: Source, choices: Choices, report: Report) -> Outcome:
+    """Find and measure the objects of a layer."""
     started = perf_counter()
     arguments = choices.arguments(source)
     report("read")
@@ -226,7 +232,7 @@ def measure_source(
     labels: Source,
     image: Source | None,
     properties: tuple[str, ...],
-    report: Callable[[str], None],
+    report: Report,
     *,
     color: str = "gray",
     parents: Source | None = None,
@@ -239,18 +245,19 @@ def measure_source(
     import pandas as pd
 
     started = perf_counter()
+    beside = (("image", image, "the image they were made from"),)
+    for name, each, remedy in (*beside, ("parents", parents, "labels of the same image")):
+        if each is not None and each.shape != labels.shape:
+            message = (
+                f"{name} must have the shape of the labels, {labels.shape}; got {each.shape} for "
+                f"{each.name!r}. Choose {remedy}, or none."
+            )
+            raise ValueError(message)
     report("read")
     pixels = labels.read(report=report)
     values = None if image is None else image.read(color, report)
-    if image is not None and image.shape != labels.shape:
-        message = (
-            f"image must have the shape of the labels, {labels.shape}; got {image.shape} for "
-            f"{image.name!r}. Choose the image they were made from, or none."
-        )
-        raise ValueError(message)
     report("measure")
-    arranged = labels.arrange(pixels)
-    arranged = arranged if labels.channel is None else arranged[..., 0]
+    arranged = labels.arrange_labels(pixels)
     columns = equilabel.regionprops_table(
         arranged,
         None if values is None else labels.arrange(values),
@@ -264,7 +271,8 @@ def measure_source(
         table, around = _relate(labels, arranged, parents, table)
     features, made = _describe(labels, table)
     made |= {"kind": "measure", "properties": properties, "seconds": perf_counter() - started}
-    made |= {"intensity": "" if image is None else image.name, "color": color}
+    given = ("", "") if image is None else (image.name, image.identity)
+    made |= {"intensity": given[0], "layer": given[1], "color": color}
     note = (
         "Labels without large gaps are needed for napari's own features table to select objects; "
         f"got {len(table)} labels up to {table['label'].max()}. Number them again, as in "
@@ -276,14 +284,7 @@ def measure_source(
 
 def _relate(labels: Source, children: Any, parents: Source, table: Table) -> tuple[Table, Outcome]:
     """Add to a table the objects of other labels that its objects lie in; return those, too."""
-    if parents.shape != labels.shape:
-        message = (
-            f"parents must have the shape of the labels, {labels.shape}; got {parents.shape} for "
-            f"{parents.name!r}. Choose labels of the same image, or none."
-        )
-        raise ValueError(message)
-    others = labels.arrange(parents.read())
-    others = others if labels.channel is None else others[..., 0]
+    others = labels.arrange_labels(parents.read())
     spacing, stacked = labels.pixel_size[0], bool(labels.times)
     found = equilabel.relate(children, others, spacing=spacing, stacked=stacked)
     own, theirs = (

@@ -52,6 +52,8 @@ class Histogram(NamedTuple):
         return not self.low < self.high
 
 
+UNKNOWN = Histogram(0.0, 0.0, np.zeros(0, np.int64), whole=False)
+
 Estimate = tuple[Histogram, float | None, str]
 """A histogram, the threshold that a run will find, and a remark on it.
 
@@ -226,13 +228,14 @@ class Plane(NamedTuple):
         size: Any = 0
         if set(along) == set(self.displayed):
             size = size_in_pixels("min_size", choices.min_size, 2, spacing=spacing, unit=unit)
+        same = ("dark", "fill_holes", "exclude_border", "split_by")
         options: dict[str, Any] = {
             "threshold": "per_object" if choices.threshold == "per_object" else threshold,
             "closing": choices.lengths(source, "closing", self.axes, stride),
             "opening": choices.lengths(source, "opening", self.axes, stride),
             "connectivity": choices.connectivity and min(choices.connectivity, 2),
             "min_size": math.ceil(size / stride**2),
-            **{name: getattr(choices, name) for name in ("dark", "fill_holes", "exclude_border")},
+            **{name: getattr(choices, name) for name in same},
         }
         if threshold is None:
             sides = choices.widths(source, "block_size")
@@ -250,8 +253,7 @@ class Plane(NamedTuple):
         options |= {"spacing": distances, "grow": shortest("grow")}
         if self.splits:
             by_shape = choices.split and choices.split_by == "shape"
-            options |= {"split": shortest("split") if by_shape else choices.split}
-            options |= {"split_by": choices.split_by}
+            options["split"] = shortest("split") if by_shape else choices.split
         for name in ("markers",) * self.splits + ("mask",):
             if (layer := getattr(choices, name)) is not None and source.holds(layer):
                 found = self.read_labels(layer)

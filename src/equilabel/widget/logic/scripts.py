@@ -1,6 +1,5 @@
 """Scripts that repeat a run: a line of Python, and a command for a terminal."""
 
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,7 +10,6 @@ import numpy as np
 from equilabel.storage.images import SUFFIXES, read_header
 
 from .choices import Choices
-from .objects import Ranges
 from .sources import Source, labels_transform
 
 WITHOUT_FILE = "image.tif"
@@ -139,18 +137,11 @@ def why_no_command(source: Source) -> str:
     return "several axes of time" if source.roles.count("time") > 1 else ""
 
 
-def with_filters(line: str, filters: Sequence[Ranges | str]) -> str:
+def with_filters(line: str, filters: Sequence[Any]) -> str:
     """Add to a line of Python that objects are kept by ranges of measurements, or a condition."""
-    for each in filters:
-        wanted: Any = each
-        if not isinstance(each, str):
-            wanted = {
-                name: tuple(float(end) if math.isfinite(end) else None for end in ends)
-                for name, ends in each.items()
-            }
-        line += f"; found = filter_objects(found, {wanted!r})"
-    first = "; found = filter_objects("
-    return line.replace(first, f"; from equilabel import filter_objects{first}", 1)
+    begin = "; from equilabel import filter_objects"
+    line += begin if begin not in line else ""
+    return line + "".join(f"; found = filter_objects(found, {each!r})" for each in filters)
 
 
 def script_of(

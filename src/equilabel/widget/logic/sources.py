@@ -2,9 +2,9 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -18,7 +18,7 @@ from equilabel.forecast import of_pixels
 from equilabel.storage import memory
 from equilabel.storage.memory import slabs
 from equilabel.storage.metadata import doubt, letter_of
-from equilabel.widget.napari_types import Layer
+from equilabel.widget import Layer
 
 # ---- Roles of axes
 
@@ -296,16 +296,13 @@ class Source:
             raise OSError(message) from error
 
 
-@contextmanager
-def _followed(data: Array) -> Iterator[None]:
-    """Report progress while parts of an array are computed, if it is a Dask array."""
+def _followed(data: Array) -> Any:
+    """Return a context in which parts of an array report progress, if it is a Dask array."""
     if not hasattr(data, "dask"):
-        yield
-        return
+        return nullcontext()
     from dask.callbacks import Callback
 
-    with Callback(posttask=_follow):
-        yield
+    return Callback(posttask=_follow)
 
 
 def _follow(_key: object, _result: object, _tasks: object, state: Any, _worker: object) -> None:

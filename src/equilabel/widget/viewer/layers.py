@@ -15,18 +15,13 @@ from napari.utils.colormaps import (
     ensure_colormap,
     label_colormap,
 )
-from qtpy.QtCore import QObject
-from qtpy.QtOpenGLWidgets import QOpenGLWidget
-from qtpy.QtWidgets import QWidget
 
 import equilabel
 from equilabel.array_types import HostArray
-from equilabel.widget.logic.objects import describe_properties, merge_measurements, own_columns
+from equilabel.widget import Layer, Viewer
+from equilabel.widget.logic import objects
 from equilabel.widget.logic.outcomes import KEY, Outcome
 from equilabel.widget.logic.sources import Source
-from equilabel.widget.napari_types import Event, Layer, Viewer
-
-from .tasks import guarded
 
 # ---- The canvas
 
@@ -73,28 +68,6 @@ def go_to(viewer: Viewer, layer: Layer, low: Sequence[int], high: Sequence[int])
         eye.center = (eye.center[0], *map(float, middle[shown]))
 
 
-class CurrentCanvas(QObject):
-    """Makes the OpenGL context of the canvas current before a layer is removed.
-
-    When a layer is removed, napari 0.9 sends pending commands to the current OpenGL context.
-    Outside of drawing there is none: buffers of other layers are lost, and drawing these ends the
-    process. This happens when two layers are removed at once and then one is added.
-    """
-
-    def __init__(self, viewer: Viewer, form: QWidget) -> None:
-        super().__init__(form)
-        self._form = form
-        viewer.layers.events.removing.connect(self.make_current)
-
-    @guarded
-    def make_current(self) -> None:
-        window = self._form
-        while window.parentWidget() is not None:  # the main window, also from a floating dock
-            window = window.parentWidget()
-        for canvas in window.findChildren(QOpenGLWidget):
-            canvas.makeCurrent()
-
-
 # ---- Layers
 
 
@@ -123,6 +96,12 @@ def _all(viewer: Viewer) -> list[Layer]:
 def source_of(layer: Layer) -> Source:
     """Return a layer as the source of a segmentation: a labels layer is a mask."""
     return replace(Source.of(layer), is_mask=isinstance(layer, Labels))
+
+
+def labels_source(layer: Layer) -> Source:
+    """Return labels as the source of measurements, with the roles that a run gave their axes."""
+    roles = made_by(layer).get("axes", ())
+    return Source.of(layer, roles if len(roles) == layer.ndim else ())
 
 
 def add_beside(viewer: Viewer, layer: Layer) -> None:
@@ -163,11 +142,23 @@ def show_labels(
         layer = None
     in_memory = layer is not None and isinstance(layer.data, np.ndarray) and not outcome.levels
     if in_memory and layer.ndim == outcome.labels.ndim:
-        _update_labels(layer, outcome)
+        reset_colors(layer)
+        layer.features, layer.data = outcome.features, outcome.labels
+        layer.metadata = {**layer.metadata, KEY: outcome.metadata}
+        set_transform(layer, outcome.transform)
     else:
         if layer is not None:
             viewer.layers.remove(layer)
-        layer = _add_labels(viewer, outcome)
+        multiscale = len(outcome.levels) > 1
+        layer = Labels(
+            list(outcome.levels) if multiscale else outcome.labels,
+            name=f"{outcome.metadata['image']} objects",
+            features=outcome.features,
+            metadata={KEY: outcome.metadata},
+            multiscale=multiscale,
+            **outcome.transform,
+        )
+        viewer.add_layer(layer)
     editable = not outcome.levels and bool(outcome.labels.flags.writeable)
     layer.visible = True  # a filter has hidden it
     mode, layer.editable = layer.mode, False  # this clears napari's undo history
@@ -200,7 +191,7 @@ def show_tracks(viewer: Viewer, outcome: Outcome, *, new_layer: bool = False) ->
 def describe_changes(layer: Layer) -> str:
     """Say how a person changed a layer since its labels were found; "" if not at all."""
     made = made_by(layer)
-    own = own_columns(layer.features, made)
+    own = objects.own_columns(layer.features, made)
     said = ["it was painted"] if made.get("painted") else []
     said += [f"its table has columns of your own ({', '.join(own)})"] if own else []
     return " and ".join(said)
@@ -217,21 +208,20 @@ def watch_painting(layer: Layer, *, found: bool = False, known: bool = False) ->
     """
     if known and layer in _MARKS:
         return
-    describe_hover(layer)
     if layer not in _MARKS:
         _MARKS[layer] = {"painted": _last_stroke(layer)}
         for event in (layer.events.paint, layer.events.set_data):  # the second one on undo
-            event.connect(_note_painting)
+            event.connect(lambda event: _compare_strokes(event.source))
+        _describe_hover(layer)
     kinds = ("painted", "unmeasured") if found else ("unmeasured",)
     _MARKS[layer].update(dict.fromkeys(kinds, _last_stroke(layer)))
     _compare_strokes(layer)
 
 
-def describe_hover(layer: Layer) -> None:
+def _describe_hover(layer: Layer) -> None:
     """Let the status bar show units, and gray values first, of the object under the mouse."""
-    plain = getattr(layer, "_get_properties", None)  # of napari, which has no public way
-    if plain is not None and layer not in _MARKS:
-        layer._get_properties = lambda *given, **named: describe_properties(
+    if (plain := getattr(layer, "_get_properties", None)) is not None:  # there is no public way
+        layer._get_properties = lambda *given, **named: objects.describe_properties(
             plain(*given, **named), made_by(layer)
         )
 
@@ -239,10 +229,6 @@ def describe_hover(layer: Layer) -> None:
 def _last_stroke(layer: Layer) -> Any:
     history: Any = getattr(layer, "_undo_history", ())
     return history[-1] if history else None
-
-
-def _note_painting(event: Event) -> None:
-    _compare_strokes(event.source)
 
 
 def _compare_strokes(layer: Layer) -> None:
@@ -257,28 +243,6 @@ def _compare_strokes(layer: Layer) -> None:
         layer.metadata = {**layer.metadata, KEY: {**made, **now}}
 
 
-def _add_labels(viewer: Viewer, outcome: Outcome) -> Labels:
-    multiscale = len(outcome.levels) > 1
-    layer = Labels(
-        list(outcome.levels) if multiscale else outcome.labels,
-        name=f"{outcome.metadata['image']} objects",
-        features=outcome.features,
-        metadata={KEY: outcome.metadata},
-        multiscale=multiscale,
-        **outcome.transform,
-    )
-    viewer.add_layer(layer)
-    return layer
-
-
-def _update_labels(layer: Layer, outcome: Outcome) -> None:
-    reset_colors(layer)
-    layer.features = outcome.features
-    layer.data = outcome.labels
-    layer.metadata = {**layer.metadata, KEY: outcome.metadata}
-    set_transform(layer, outcome.transform)
-
-
 def set_transform(layer: Layer, transform: dict[str, Any]) -> None:
     """Set what differs from the transform of a layer: setting it draws the layer again."""
     present = Source.of(layer).transform
@@ -290,7 +254,7 @@ def set_transform(layer: Layer, transform: dict[str, Any]) -> None:
 def show_measurements(layer: Layer, outcome: Outcome) -> None:
     """Add measurements to the features of a labels layer; other columns are kept."""
     made = made_by(layer)
-    layer.features, measured = merge_measurements(layer.features, made, outcome)
+    layer.features, measured = objects.merge_measurements(layer.features, made, outcome)
     layer.metadata = {**layer.metadata, KEY: {**made, "measured": measured}}
     watch_painting(layer)
 
@@ -335,14 +299,9 @@ def color_labels(
     return colormap
 
 
-def is_colored(layer: Layer) -> bool:
-    """Return whether the colors of a labels layer differ from napari's default."""
-    return isinstance(layer.colormap, DirectLabelColormap)
-
-
 def reset_colors(layer: Layer) -> None:
     """Set the colors of a labels layer to napari's default."""
-    if is_colored(layer):
+    if isinstance(layer.colormap, DirectLabelColormap):
         layer.colormap = distinct_colors()
 
 
@@ -370,18 +329,10 @@ def trace_shapes(labels: Any) -> tuple[list[HostArray], dict[str, list[Any]]]:
     return rings, features
 
 
-def add_shapes(viewer: Viewer, layer: Layer, traced: tuple[list[HostArray], Any]) -> Layer:
+def add_shapes(viewer: Viewer, layer: Layer, traced: tuple[list[HostArray], Any]) -> None:
     """Add a shapes layer of the outlines of a labels layer."""
     rings, features = traced
-    options = {"edge_color": "yellow", "face_color": "transparent", "edge_width": 0.5}
-    shapes = Shapes(
-        rings,
-        ndim=layer.ndim,
-        shape_type="polygon",
-        name=f"{layer.name} outlines",
-        features=features,
-        **options,
-        **Source.of(layer).transform,
-    )
-    viewer.add_layer(shapes)
-    return shapes
+    look = {"edge_color": "yellow", "face_color": "transparent", "edge_width": 0.5}
+    options = {**look, "features": features, "name": f"{layer.name} outlines"}
+    options |= {"ndim": layer.ndim, "shape_type": "polygon", **Source.of(layer).transform}
+    viewer.add_layer(Shapes(rings, **options))

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
-from functools import wraps
+from functools import partial, wraps
+from operator import attrgetter
 from threading import Event
 from typing import Any
 
@@ -23,16 +24,15 @@ from equilabel.widget.logic.outcomes import explain
 SLIDING = 300  # milliseconds in which napari moves a notification into view
 
 
-def inform(text: str) -> None:
+def inform(text: str, show: Callable[[str], None] = show_info) -> None:
     """Show a notification."""
-    show_info(text)
+    show(text)
     QTimer.singleShot(SLIDING, _unfold)
 
 
 def warn(text: str) -> None:
     """Show a warning as a notification."""
-    show_warning(text)
-    QTimer.singleShot(SLIDING, _unfold)
+    inform(text, show_warning)
 
 
 def _unfold() -> None:
@@ -75,19 +75,21 @@ def ask(form: QWidget, title: str, text: str, more: str, buttons: dict[str, str]
     return made.get(box.clickedButton(), "")
 
 
-def guarded(slot: Callable[..., Any]) -> Callable[..., None]:
-    """Make a slot of a widget show its errors as warnings.
+def attempt(form: QWidget, act: Callable[[], None]) -> None:
+    """Do something for a widget that Qt has not deleted, and show an error as a warning."""
+    try:
+        if isalive(form):
+            act()
+    except Exception as error:
+        tell(form, explain(error))
 
-    It does nothing after Qt has deleted the widget. Values of the signal are not passed on.
-    """
+
+def guarded(slot: Callable[..., Any]) -> Callable[..., None]:
+    """Make a slot of a widget show its errors as warnings; values of the signal are not passed."""
 
     @wraps(slot)
     def call(self: Any, *_: object, **__: object) -> None:
-        try:
-            if isalive(self):
-                slot(self)
-        except Exception as error:
-            tell(self, explain(error))
+        attempt(self, partial(slot, self))
 
     return call
 
@@ -116,18 +118,46 @@ class _Worker(FunctionWorker):
 
 
 class _Reporter(QObject):
-    """Emits the progress of a task from its thread, as long as the thread runs."""
+    """Tells a task from a thread how its work goes on, as long as the thread runs."""
 
-    begun = Signal(str, int, int)
-    moved = Signal(str, float)  # the stage, and the share of it that is done
-    compiling = Signal(str)
+    told = Signal(object, str, object)  # what stops the work; a method of the task, its arguments
+
+    def __init__(self, stop: Event) -> None:
+        super().__init__()
+        self.stop = stop
+        self.worker: Any = None
+        self._stage, self._share = "", 0.0
+
+    def check(self) -> None:
+        """Raise CancelledError if the work shall end; kernels call this, too."""
+        if self.stop.is_set() or self.worker.abort_requested:
+            raise CancelledError
+
+    def report(self, stage: str, done: int = 0, total: int = 0) -> None:
+        """Tell which stage begins, and how many of its blocks are done, if it has blocks."""
+        self.check()
+        self._stage = "" if total else stage  # blocks are counted in place of shares
+        self.told.emit(self.stop, "_advance", (stage, done, total))
+
+    def follow(self, share: float) -> None:
+        """Tell how much of the stage is done. There may be a million pieces of work."""
+        if self._stage and abs(share - self._share) > LEAST:
+            self._share = share
+            self.told.emit(self.stop, "_move", (self._stage, share))
+
+    def compile(self, number: int, busy: bool) -> None:
+        """Tell which function is being compiled."""
+        words = compiling.describe(number) if busy else ""
+        self.told.emit(self.stop, "compiling.emit", (words,))
 
 
 class Task(QObject):
-    """A function that runs in a thread, and ends before its next piece of work if it is cancelled.
+    """Runs functions in threads, one after the other; `title` says what they do.
 
-    The function is called with another one, `report`, which it calls with the name of each stage
-    and, if it works block by block, with the blocks done and the number of blocks.
+    A function is called with another one, `report`, which it calls with the name of each stage and,
+    if it works block by block, with the blocks done and the number of blocks. It ends before its
+    next piece of work when it is cancelled, or when another one is submitted. `say` is called with
+    the message of an error.
     """
 
     advanced = Signal(str, float)  # the current stage, and how many stages are done
@@ -136,71 +166,59 @@ class Task(QObject):
     failed = Signal(str)  # the error message
     cancelled = Signal()
 
-    def __init__(self, title: str, work: Callable[..., Any], stages: Sequence[str] = ()) -> None:
+    def __init__(self, title: str, say: Callable[[str], None] | None = None) -> None:
         super().__init__()
-        self.running = False
+        self.title, self.running = title, False
+        self._stop, self._worker = Event(), None
+        if say is not None:
+            self.failed.connect(say)
+
+    def submit(
+        self,
+        work: Callable[..., Any],
+        then: Callable[[Any], None] | None = None,
+        stages: Sequence[str] = (),
+    ) -> None:
+        """Run a function in a thread, and pass its result to `then`."""
+        self._stop.set()  # the result of the function before it is dropped
+        self.running, self._stop = True, (stop := Event())
+        self._then, self._stages = then, list(stages)
         self._words, self._count = "", 0.0  # of what was reported last
-        self._stages, self._stop = list(stages), Event()
-        self._worker = self._make_worker(title, work)
-        self._worker.returned.connect(self._end)
+        reporter = _Reporter(stop)
+        reporter.told.connect(self._hear)
 
-    def _make_worker(self, title: str, work: Callable[..., Any]) -> Any:
-        """Make a worker that returns how the work ended and its result, and does not own the task.
-
-        When the task is cancelled, `report` and the kernels raise CancelledError.
-        """
-        stop, reporter = self._stop, _Reporter()
-        told: dict[str, Any] = {"stage": "", "share": 0.0}
-        reporter.begun.connect(self._advance)
-        reporter.moved.connect(self._move)
-        reporter.compiling.connect(self.compiling)
-
-        def check() -> None:
-            if stop.is_set() or worker.abort_requested:
-                raise CancelledError
-
-        def report(stage: str, done: int = 0, total: int = 0) -> None:
-            check()
-            told["stage"] = "" if total else stage  # blocks are counted in place of shares
-            reporter.begun.emit(stage, done, total)
-
-        def follow(share: float) -> None:
-            # There may be a million pieces of work.
-            if told["stage"] and abs(share - told["share"]) > LEAST:
-                told["share"] = share
-                reporter.moved.emit(told["stage"], share)
-
-        def tell(number: int, busy: bool) -> None:
-            reporter.compiling.emit(compiling.describe(number) if busy else "")
-
-        def attempt() -> tuple[str, Any]:
+        def run() -> None:  # it does not own the task, which ends in the thread of the viewer
+            how, result = "done", None
             try:
-                with interruptible(check), reporting(follow), compiling.listening(tell):
-                    return "done", work(report)
+                with (
+                    interruptible(reporter.check),
+                    reporting(reporter.follow),
+                    compiling.listening(reporter.compile),
+                ):
+                    result = work(reporter.report)
             except CancelledError:
-                return "cancelled", None
+                how = "cancelled"
             except Exception as error:
-                return "failed", explain(error)
+                how, result = "failed", explain(error)
+            reporter.told.emit(stop, "_end", (how, result))
 
-        attempt.__qualname__ = title  # shown by napari if it is closed during the task
-        progress = {"desc": title} if self._stages else False
-        worker = create_worker(attempt, _progress=progress, _worker_class=_Worker)
-        return worker
-
-    def start(self) -> None:
-        self.running = True
-        self._worker.start()
+        run.__qualname__ = self.title  # shown by napari if it is closed during the task
+        progress = {"desc": self.title} if stages else False
+        worker = create_worker(run, _progress=progress, _worker_class=_Worker)
+        self._worker = reporter.worker = worker
+        worker.start()
 
     def cancel(self) -> None:
         """Cancel the task at once; its thread ends before its next piece of work."""
         if self.running:
-            self.running = False
-            self._stop.set()
-            self.cancelled.emit()
+            self._end("cancelled", None)
+
+    def _hear(self, stop: Event, method: str, arguments: tuple[Any, ...]) -> None:
+        """Take note of what a thread tells, unless it was stopped."""
+        if not stop.is_set():
+            attrgetter(method)(self)(*arguments)
 
     def _advance(self, stage: str, done: int, total: int) -> None:
-        if not self.running:
-            return
         self._count = float(self._stages.index(stage)) if stage in self._stages else 0.0
         self._words = describe_stage(stage)
         if total:
@@ -210,51 +228,18 @@ class Task(QObject):
 
     def _move(self, stage: str, share: float) -> None:
         """Move the bar ahead in a stage; it does not go back for another piece of work."""
-        if self.running and stage in self._stages:
+        if stage in self._stages:
             self._count = max(self._count, self._stages.index(stage) + share)
             self.advanced.emit(self._words, self._count)
 
-    def _end(self, answer: tuple[str, Any]) -> None:
-        if not self.running:
-            return
+    def _end(self, how: str, result: Any) -> None:
         self.running = False
-        how, result = answer
+        self._stop.set()
         if how == "cancelled":
             self.cancelled.emit()
+        elif how == "failed":
+            self.failed.emit(result)
         else:
-            (self.done if how == "done" else self.failed).emit(result)
-
-
-class LatestResult:
-    """Runs functions in threads, and passes the result of the last one, or its error, to a method.
-
-    The title says what they do. Without a method, a result or an error is dropped.
-    """
-
-    def __init__(
-        self,
-        title: str,
-        use: Callable[..., None] | None = None,
-        say: Callable[..., None] | None = None,
-    ) -> None:
-        self._title, self._use, self._say = title, use, say
-        self._task: Task | None = None
-
-    @property
-    def waiting(self) -> bool:
-        return self._task is not None and self._task.running
-
-    def submit(self, work: Callable[[], Any]) -> None:
-        """Run a function in a thread; results of earlier ones are dropped."""
-        self.cancel()
-        self._task = Task(self._title, lambda _: work())
-        if self._use is not None:
-            self._task.done.connect(self._use)
-        if self._say is not None:
-            self._task.failed.connect(self._say)
-        self._task.start()
-
-    def cancel(self) -> None:
-        """Drop the pending result; its thread ends before its next piece of work."""
-        if self._task is not None:
-            self._task.cancel()
+            if self._then is not None:
+                self._then(result)
+            self.done.emit(result)
