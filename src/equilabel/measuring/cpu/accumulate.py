@@ -11,7 +11,7 @@ import numpy as np
 from equilabel.devices import threads
 from equilabel.devices.cpu.bits import ALL, LAST, NONE, ONE, lowest, popcount
 from equilabel.devices.jit import inlined, njit
-from equilabel.measuring.counts import Layout
+from equilabel.measuring.counts import WORD, Layout
 from equilabel.runs.cpu.run_table import AXES, advance, locate, row_of
 
 from . import run_counts
@@ -26,7 +26,7 @@ from .sources import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -356,7 +356,7 @@ class Accumulator:
 
         def add(strip: Strip, slots: Array) -> Array:
             sums = np.zeros((len(strip.ids), 4**rank))
-            run_counts.add_powers(strip.runs, self._shape, rank, centers[slots], sums)
+            run_counts.add_powers(strip.continued, self._shape, rank, centers[slots], sums)
             return sums
 
         return self._sum(add, (len(self.labels), 4**rank))
@@ -370,12 +370,50 @@ class Accumulator:
 
         def add(strip: Strip, slots: Array) -> Array:
             sums = np.zeros((len(strip.ids), 4**rank))
+            runs = strip.runs, strip.continued
             run_counts.add_weighted(
-                strip.runs, weights, self._columns, self._shape, rank, centers[slots], sums
+                runs, weights, self._columns, self._shape, rank, centers[slots], sums
             )
             return sums
 
         return self._sum(add, (len(self.labels), 4**rank))
+
+    def exact(self, rows: NDArray[np.int64]) -> HostArray:
+        """Return sums of coordinates, and of products of two, of some labels as Python integers.
+
+        `table` has them modulo 2**64, and floats tell what is missing. Runs must be kept.
+        """
+        layout = self.layout
+        (one, other), columns = layout.products, layout.wide_columns
+        near = np.zeros((len(rows), len(columns)))
+        for places, runs in self._runs_of(rows, continued=True):
+            length = (runs[:, 2] - runs[:, 1]).astype(np.float64)
+            middle = np.array([*self._rows(runs), (runs[:, 1] + runs[:, 2] - 1) / 2])
+            spatial = middle[layout.axes - layout.rank :]
+            sums = np.concatenate([middle, spatial[one] * spatial[other]]) * length
+            if layout.seconds:
+                sums[-1] += length * (length**2 - 1) / 12
+            near += np.stack([np.bincount(places, each, len(rows)) for each in sums], axis=1)
+        whole = np.vectorize(int, otypes=[object])(near)
+        missing = (self.table[np.ix_(rows, columns)] - whole + WORD // 2) % WORD - WORD // 2
+        return np.asarray(whole + missing)
+
+    def _runs_of(
+        self, wanted: NDArray[np.int64], *, continued: bool = False
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """List the runs of some labels, strip by strip: the place of each in `wanted`, and runs."""
+        place = np.full(len(self.labels), -1)
+        place[wanted] = np.arange(len(wanted))
+        for strip, slots in zip(self.strips, self.slots, strict=True):
+            runs: Array = strip.runs
+            places = place[slots][runs[:, 3]]
+            runs = strip.continued if continued else runs
+            yield places[places >= 0], runs[places >= 0]
+
+    def _rows(self, runs: NDArray[np.int64]) -> Sequence[NDArray[np.intp]]:
+        """Return the coordinates of the rows of runs along all axes of the image but the last."""
+        found = np.unravel_index(runs[:, 0], tuple(self._shape.tolist()))
+        return found[len(found) + 1 - len(self.sides) :]
 
     def _each(self, add: Callable[..., Array], *more: object) -> list[Array]:
         return threads.each(add, list(zip(self.strips, *more, strict=True)))

@@ -299,21 +299,26 @@ def add_powers(runs, shape, rank, centers, powers):
 
 @njit(nogil=True, cache=True)
 def add_weighted(runs, values, columns, shape, rank, centers, powers):
-    """Add as `add_powers` does, each pixel weighted by its value."""
+    """Add as `add_powers` does, each pixel weighted by its value.
+
+    `runs` are those in the image and those in coordinates that continue across boundaries.
+    """
+    here, continued = runs
     position = np.empty(AXES, np.int64)
     leading = AXES + 1 - rank
     along = np.empty(4)
-    for run in range(runs.shape[0]):
-        locate(runs[run, 0], shape, position)
-        slot = runs[run, 3]
-        start = runs[run, 0] * columns
+    for run in range(here.shape[0]):
+        locate(continued[run, 0], shape, position)
+        slot = here[run, 3]
+        ahead = continued[run, 1] - here[run, 1]
+        start = here[run, 0] * columns
         zeroth = 0.0
         first = 0.0
         second = 0.0
         third = 0.0
-        for x in range(runs[run, 1], runs[run, 2]):
+        for x in range(here[run, 1], here[run, 2]):
             value = float(values[start + x])
-            distance = x - centers[slot, rank - 1]
+            distance = x + ahead - centers[slot, rank - 1]
             zeroth += value
             value *= distance
             first += value
