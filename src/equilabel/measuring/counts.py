@@ -247,11 +247,9 @@ def largest_sum(sides: tuple[int, ...], stacked: bool, products: bool) -> int:
 
 
 def moved(table: HostArray, layout: Layout, origin: HostArray) -> HostArray:
-    """Return sums of coordinates and of products after coordinates are moved by an origin.
+    """Return sums of coordinates and products, moved by `origin`, (axes,) or (N, axes).
 
-    `table` holds counts in coordinates of a part; `origin`, (axes,) or (N, axes), is the first
-    pixel of the part. The columns are those of `Layout.wide_columns`, modulo 2**64 unless Python
-    integers come in.
+    The columns are `Layout.wide_columns`, modulo 2**64 unless Python integers come in.
     """
     pixels, sums = table[:, :1], table[:, layout["sums"]]
     one, other = layout.products
@@ -413,11 +411,9 @@ class Counts:
         )
 
     def merge(self, other: Counts) -> Counts:
-        """Return the counts of two parts of an image that have no common pixel.
+        """Return the counts of two parts of an image without common pixels, or raise ValueError.
 
-        Integers add up exactly, in any order and grouping; squared distances of floats from their
-        mean up to rounding. Raise ValueError if the parts are not of one image, count different
-        things, or hold what cannot be merged.
+        Integers are exact in any order; squared distances of floats from their mean up to rounding.
         """
         _check_mergeable(self, other)
         labels = np.union1d(self.labels, other.labels)

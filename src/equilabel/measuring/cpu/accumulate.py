@@ -74,12 +74,11 @@ class Sums(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def add_blocks(runs, blocks, sides, faces, table):
-    """Add the runs of some blocks to a table, as `run_counts.add_runs`, without a list of runs.
+    """Add the runs of blocks, first to before last, to a table (N + 1, 1 + 3 * axes + faces).
 
-    `runs.parents` are labels; `blocks` are the first and last + 1; `sides`, (axes,), those of the
-    image. Neighbors of the same label are counted along the last `faces` axes: 0, 2 or 3; all
-    foreground must then have one value. `table` is (N + 1, 1 + 3 * axes + faces), with a row for
-    each label. Return the smallest and largest label met, or 1 and 0.
+    `runs.parents` are labels; `sides` is (axes,). Neighbors of one label are counted along the last
+    `faces` axes: 0, 2 or 3; foreground then has one value. Return the least and greatest label, or
+    1 and 0.
     """
     bits, labels = runs.bits, runs.parents
     begin, end = blocks
@@ -265,11 +264,9 @@ STRIP = 2**20  # pixels of a strip, rounded down to whole rows
 class Accumulator:
     """Counts of every label, and further sums over its pixels.
 
-    `labels`, (N,), are those that occur, ascending; a negative one is reported and must not be
-    used. `table` is (N, layout.width). `keep` keeps the runs for the sums that the methods
-    compute, 32 bytes a run: `strips` then has them, and `slots` has for each strip the rows of
-    `table` to which those of its own table belong. Pixels outside `box` are neighbors but do not
-    count.
+    `labels`, (N,), ascend; a negative one must not be used. `table` is (N, layout.width). With
+    `keep`, `strips` have their runs (32 bytes each), and `slots` the rows of `table` of each strip.
+    Pixels outside `box` are neighbors but do not count.
     """
 
     def __init__(

@@ -28,10 +28,9 @@ def find_hulls(
     *,
     with_corners: bool,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the convex hull of each label, as scikit-image defines it: the fields of `Hulls`.
+    """Return the convex hulls as scikit-image defines them: the fields of `Hulls`.
 
-    `starts` and `runs` are from `sort_runs`; no label lies in several images of a stack. Corners
-    are (z, y, x), with z = 0 in 2D, relative to any pixel of the image.
+    `starts` and `runs` are from `sort_runs`. Corners are (z, y, x), z = 0 in 2D, from any pixel.
     """
     labels = len(found.labels)
     rows, begins = np.empty((len(runs), 3), np.int64), np.empty(labels + 1, np.int64)
@@ -88,10 +87,9 @@ def feret_diameters(
 
 @njit(nogil=True, cache=True)
 def gather_rows(starts, runs, begins, rows):
-    """List the number, first and last column of each row of each label, (>= rows, 3).
+    """List number, first and last column of each row of each label, (>= rows, 3).
 
-    `starts` and `runs` are from `sorted_runs.sort_runs`; `begins`, (L + 1,), gets where the rows of
-    each label begin.
+    `starts` and `runs` are from `sort_runs`; `begins`, (L + 1,), gets where each label begins.
     """
     count = 0
     for label in range(begins.size - 1):
@@ -140,10 +138,8 @@ def add_diameters(corners, starts, span, spacing, squares):
 def find_widths(corners, starts, span, spacing, widths, angles):
     """Find the smallest distance of two parallel lines around the middles of faces of labels.
 
-    One of the lines lies on an edge of the hull: of that of pixels, or of a pixel. `corners`, (C,
-    2), are rows and columns around the hull of each label; `starts` and `span` are as above, and
-    `spacing` is (2,). `widths` and `angles` from the first axis to the direction across the lines,
-    (L,) float64, are overwritten.
+    One lies on an edge of the hull of pixels, or of a pixel. `corners`, (C, 2), go around each
+    hull; `starts` and `span` are as above. `widths` and `angles`, (L,) float64, are overwritten.
     """
     sy, sx = spacing[0], spacing[1]
     for label in range(span[0], span[1]):
@@ -229,10 +225,9 @@ def measure_hulls_2d(rows, starts, span, pixels, corner_counts, with_corners):
 
 @inlined
 def list_edges(rows, begin, end, side, points):
-    """List the outermost middle of an edge on each doubled row of a label; return their number.
+    """List the outermost middle of an edge on each doubled row in `points`; return how many.
 
-    `side` is 0 for the left side, 1 for the right side, mirrored. `points`,
-    (>= 2 * rows + 1, 2), gets twice the row, from the first one on, and twice the column.
+    `side` is 0 for the left side, 1 for the right side, mirrored.
     """
     size = 0
     top = rows[begin, 0]
@@ -255,10 +250,9 @@ def list_edges(rows, begin, end, side, points):
 
 @inlined
 def lower_hull(points, size, chain):
-    """Find the points on the lower hull of some points; return their number.
+    """Find the lower hull of `points`, (>= size, 2), ascending in the first coordinate.
 
-    `points`, (>= size, 2), ascend in their first coordinate, each of which occurs once. `chain`,
-    (>= size,), gets the indices of the corners.
+    Return the number of corners, whose indices `chain`, (>= size,), gets.
     """
     kept = 0
     for point in range(size):
@@ -279,8 +273,7 @@ def lower_hull(points, size, chain):
 def fill_side(points, chain, size, tall, side, sides):
     """Find the first column of each row whose center lies in a hull; the last one if mirrored.
 
-    `chain` is the left side of the hull, in doubled coordinates from the row of the first pixel.
-    Column `side` of `sides`, (>= tall, 2), is overwritten.
+    `chain` is the left side in doubled coordinates. Column `side` of `sides`, (>= tall, 2), is set.
     """
     at = 0
     for y in range(tall):

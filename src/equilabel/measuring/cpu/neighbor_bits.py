@@ -208,8 +208,7 @@ UNEVEN = 8  # straight along x, y, (x y), (x x y), (x y y); diagonal; half diago
 def find_border(planes, border):
     """Set bits where a label has a neighbor across an edge that has another label, or none.
 
-    `planes` are those of `compare` with all steps in 2D. `border`, (rows, words), is
-    overwritten; its last row does not see the one below.
+    `planes` are those of `compare`, 2D; the last row of `border`, (rows, words), sees none below.
     """
     rows, words = border.shape
     for row in range(rows):
@@ -226,10 +225,9 @@ def find_border(planes, border):
 
 @njit(nogil=True, cache=True)
 def classify(planes, border, first, last, uneven, to):
-    """Sort the border pixels of some rows into planes from `to` on.
+    """Sort the border pixels of rows into planes from `to` on: `EQUAL`, or `UNEVEN` if `uneven`.
 
-    `border`, from `find_border`, must be right from the row before `first` to the one after
-    `last`. `uneven` distinguishes steps along x and y: `UNEVEN` planes instead of `EQUAL`.
+    `border` must be right from the row before `first` to the one after `last`.
     """
     for row in range(first, last):
         for word in range(border.shape[1]):

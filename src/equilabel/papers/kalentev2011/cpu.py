@@ -75,12 +75,9 @@ def label_elements(values, bounded, background, rows, size):
 def lower_labels(labels, values, rows, jumps, shifts):
     """Lower the label that each label refers to, to the lowest nearby; return whether any changed.
 
-    Listing 3. No atomic operation is needed: of two values for one entry either may win, because
-    another scan follows. Row after row, a scan reads labels that it has already lowered, which
-    saves rounds and changes no result. `labels` is (size,), after `label_elements` or
-    `analyze`: each label is the label of the element it refers to. `jumps` and `shifts` are
-    (K,), distances to the neighbors in the padded image and in the image; those that leave the
-    image end in its padding. Not checked.
+    Listing 3. A scan reads labels that it has lowered, which saves rounds and changes no result.
+    `labels`, (size,), are those of the elements they refer to. `jumps` and `shifts`, (K,), lead to
+    neighbors in the padded image and in the image. Not checked.
     """
     changed = False
     width = values.size // rows.size
