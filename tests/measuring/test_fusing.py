@@ -155,6 +155,7 @@ def test_no_label_is_written_where_runs_tell_all(painted, names):
     ("image", "connectivity", "names"),
     [
         (MASK, 1, ("perimeter_crofton", "slice")),
+        (MASK, 1, ("perimeter", "euler_number")),
         (noise((9, 70), values=4), 2, ("perimeter_edges",)),
         (noise((9, 1), values=2), 2, ("area",)),
     ],
@@ -164,22 +165,6 @@ def test_labels_are_made_where_runs_do_not_tell_all(painted, image, connectivity
     assert painted
     labels = label(image, connectivity=connectivity)
     assert_equal_tables(table, regionprops_table(labels, properties=names))
-
-
-@pytest.mark.parametrize("shape", [(14, 150), (5, 6, 70), (2, 4, 5, 66)])
-@pytest.mark.parametrize("filled", [0.2, 0.5, 0.8, 0.97])
-def test_pixels_that_touch_without_connecting_are_told_apart_without_labels(painted, shape, filled):
-    image = np.random.default_rng(7).random(shape) < filled
-    stacked = len(shape) == 4
-    rank = len(shape) - stacked
-    wanted = columns_for(rank, values=False)
-    for connectivity in range(1, rank):
-        table = measure_components(image, wanted, connectivity=connectivity, stacked=stacked)
-        assert not painted
-        labels = label(image, connectivity=connectivity, stacked=stacked)
-        direct = regionprops_table(labels, properties=wanted, stacked=stacked)
-        assert_equal_tables(table, direct)
-        painted.clear()
 
 
 def test_runs_of_many_values_are_measured_without_labels(painted):

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from equilabel import PROPERTIES, label, measure_components, regionprops_table
-from equilabel.devices import passes
 from equilabel.measuring import counts
 from equilabel.measuring.counts import Layout
-from equilabel.measuring.unwrapping import Unwrapped, places_of, shortest_intervals
+from equilabel.measuring.cpu.unwrapping import Unwrapped, shortest_intervals
 from strategies import blobs, noise
 
 SHAPES = [(40,), (16, 19), (9, 70), (7, 8, 9), (5, 4, 6, 5)]
@@ -153,12 +152,9 @@ def test_the_shortest_interval_is_that_of_all_that_are_possible():
 
 
 @pytest.mark.parametrize("top", [1, 2**40, 2**62])
-def test_labels_of_any_size_are_found(top):
+def test_labels_of_any_size_are_measured(top):
     labels = label(image_of((13, 14), 1), periodic=True).astype(np.int64)
-    names = np.unique(labels[labels > 0])
     far = np.where(labels > 0, labels + top, 0)
-    places = np.where(labels % 2, labels // 2 + 1, 0)
-    np.testing.assert_array_equal(places_of(far, names[::2] + top), places)
     asked = {"properties": ["bbox", "centroid", "num_pixels"], "periodic": True}
     compare(regionprops_table(far, **asked), regionprops_table(labels, **asked))
 
@@ -204,22 +200,27 @@ def test_nothing_and_negative_labels_are_as_they_are_without_periodic_axes():
 
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_labels_are_taken_apart_by_runs_as_they_are_by_pixels(shape, count, many_threads):
-    """On a GPU they are taken apart by pixels."""
+def test_sums_are_those_of_pixels_in_one_piece(shape, count, many_threads):
     many_threads(count)
-    kernels = passes("measuring.accumulate", "cpu")
-    layout = Layout(len(shape), seconds=True)
+    layout, axes, torn = Layout(len(shape), seconds=True), len(shape), 0
+    one, other = layout.products
     values = noise(shape, "u1", 200, seed=3).astype("f8").reshape(-1, 1)
-    torn = 0
     for seed in range(4):
         labels = label(image_of(shape, seed), periodic=True, connectivity=1)
-        asked = kernels, labels * (1 + seed % 2 * 10**6), layout, True, (True,) * len(shape)
-        found, expected = (Unwrapped(*asked, by_runs=each) for each in (True, False))
+        found = Unwrapped(labels, layout, (True,) * axes)
+        begins = shape - found.table[:, layout["lows"]]
         torn += (found.table[:, layout["highs"]] > shape).any(axis=1).sum()
-        np.testing.assert_array_equal(found.table, expected.table)
-        np.testing.assert_array_equal(found.labels, expected.labels)
-        centers = np.zeros((len(found.labels), len(shape)))
-        np.testing.assert_allclose(found.powers(centers), expected.powers(centers))
-        for one, other in zip(found.values(values), expected.values(values), strict=True):
-            np.testing.assert_allclose(one, other)
+        powers = found.powers(np.zeros((len(found.labels), axes)))
+        weighted = found.weighted(values, 0, np.zeros((len(found.labels), axes)))
+        for row, number in enumerate(found.labels):
+            places = np.array(np.nonzero(labels == number))
+            weights = values[labels.reshape(-1) == number, 0]
+            places += (places < begins[row][:, None]) * np.array(shape)[:, None]
+            sums = np.concatenate([places, places[one] * places[other]])
+            assert found.table[row, layout.wide_columns].tolist() == sums.sum(axis=1).tolist()
+            np.testing.assert_array_equal(found.table[row, layout["highs"]], places.max(axis=1) + 1)
+            squares = [powers[row, 2], weighted[row, 2]]
+            np.testing.assert_allclose(
+                squares, [(places[-1] ** 2).sum(), places[-1] ** 2 @ weights]
+            )
     assert torn

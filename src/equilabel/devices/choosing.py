@@ -381,8 +381,7 @@ def resolve(device: str, image: Array = None) -> str:
 def passes(name: str, device: str) -> ModuleType:
     """Load the kernels of a room for a device that `resolve` returned.
 
-    `name` is room and module: "measuring.accumulate" is
-    ``equilabel.measuring.<device>.accumulate``.
+    "measuring.accumulate" is ``equilabel.measuring.<device>.accumulate``.
     """
     room, _, module = name.rpartition(".")
     return import_module(f"equilabel.{room}.{device.partition(':')[0]}.{module}")

@@ -143,10 +143,9 @@ def _for_kernels(function: Callable[..., Any], **options: Any) -> Kernel:
 def _general(dispatcher: Kernel) -> Kernel:
     """Compile a function once for all constants, and for arrays that may and may not be written.
 
-    numba takes 0 and 1 for two types, and each of them for another than an integer that is not
-    known yet: the first calls of `label` would compile half of the functions two to four times. A
-    read-only image would have everything compiled again. No kernel writes to what it is given to
-    read; whether `out` may be written is checked before.
+    numba takes 0 and 1 for two types, and for others than an integer that is not known yet: the
+    first `label` would compile half of the functions two to four times. No kernel writes to what it
+    is given to read.
     """
     if config.DISABLE_JIT:
         return dispatcher
@@ -224,8 +223,7 @@ class KernelCache(NullCache):  # type: ignore[misc]
     def _key(self, sig: Any, codegen: Any) -> tuple[str, str]:
         """Return all that decides what is compiled, and the name of the file for it.
 
-        The name has three parts that can be told apart: the function and what compiles it, the
-        sources, and the signature.
+        The name tells the function and what compiles it, the sources, and the signature.
         """
         environment = repr((_environment(), codegen.magic_tuple()))
         signature = str(sig)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
 ENVIRONMENT = "EQUILABEL_NUM_THREADS"
 _limits = local()  # of the threads that may be used, for each thread; and its `check`
@@ -22,7 +23,17 @@ WEIGHT = 2**20  # pixels below which a thread is not worth waking
 
 
 @contextmanager
-def limited(most: int) -> Iterator[None]:
+def _setting(name: str, value: Any) -> Iterator[None]:
+    """Give the calling thread a limit while it is in the block."""
+    before = getattr(_limits, name, None)
+    setattr(_limits, name, value)
+    try:
+        yield
+    finally:
+        setattr(_limits, name, before)
+
+
+def limited(most: int) -> AbstractContextManager[None]:
     """Use no more threads than this while the calling thread is in the block.
 
     Examples
@@ -31,16 +42,10 @@ def limited(most: int) -> Iterator[None]:
     ...     available()
     1
     """
-    before = getattr(_limits, "most", None)
-    _limits.most = most
-    try:
-        yield
-    finally:
-        _limits.most = before
+    return _setting("most", most)
 
 
-@contextmanager
-def interruptible(check: Callable[[], None] | None) -> Iterator[None]:
+def interruptible(check: Callable[[], None] | None) -> AbstractContextManager[None]:
     """Call a function before each piece of work that the calling thread begins in the block.
 
     What it raises ends the work. Helpers of the thread call it, too, each before its pieces; where
@@ -52,12 +57,7 @@ def interruptible(check: Callable[[], None] | None) -> Iterator[None]:
     checked
     [1, 2]
     """
-    before = getattr(_limits, "check", None)
-    _limits.check = check
-    try:
-        yield
-    finally:
-        _limits.check = before
+    return _setting("check", check)
 
 
 def watch() -> Callable[[], None] | None:
@@ -73,8 +73,7 @@ def check() -> None:
         wanted()
 
 
-@contextmanager
-def reporting(listen: Callable[[float], None] | None) -> Iterator[None]:
+def reporting(listen: Callable[[float], None] | None) -> AbstractContextManager[None]:
     """Call a function with the share of the work that is done, from 0 to 1, while in the block.
 
     The calling thread calls it, after each of its pieces of `each`.
@@ -85,12 +84,7 @@ def reporting(listen: Callable[[float], None] | None) -> Iterator[None]:
     1.0
     [1, 2]
     """
-    before = getattr(_limits, "listen", None)
-    _limits.listen = listen
-    try:
-        yield
-    finally:
-        _limits.listen = before
+    return _setting("listen", listen)
 
 
 def report(share: float) -> None:
@@ -132,13 +126,11 @@ def cores() -> int:
 
 
 def ranges(size: int, weight: int, grain: int = 1, *, fine: bool = False) -> list[tuple[int, int]]:
-    """Cut ``range(size)`` into pieces, one or a few for each thread.
+    """Cut ``range(size)`` into pieces, one or a few for each thread, at multiples of `grain`.
 
-    Several for each even out what pieces take. But threads take turns in beginning and ending them,
-    and where threads are many, that takes longer than the pieces. `weight` is the number of pixels
-    in all: small work stays in one piece. Pieces begin at multiples of `grain`. With `fine`, all
-    pieces are small, however many there are: for work that takes long for each pixel, and is to end
-    soon after it was called off.
+    `weight` is the number of pixels in all: small work stays in one piece. Pieces even out what
+    they take, but threads take turns in beginning them. With `fine`, all pieces are small: for work
+    that takes long for each pixel, and is to end soon after it was called off.
     """
     pieces = min(weight // WEIGHT, size // grain)
     if pieces > 1 and not fine:
@@ -153,8 +145,7 @@ def ranges(size: int, weight: int, grain: int = 1, *, fine: bool = False) -> lis
 def each(kernel: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> list[Any]:
     """Call a kernel with each tuple of arguments, in threads where there are several.
 
-    The calling thread works too, and waits for no helper that has not begun when nothing is left:
-    on a busy machine this costs no more than doing it alone.
+    The calling thread works too, and waits for no helper that has not begun.
     """
     helpers = min(available(), len(tasks)) - 1 if len(tasks) > 1 else 0
     wanted, listen = watch(), getattr(_limits, "listen", None)
@@ -194,13 +185,10 @@ def together(
     leave: Callable[[], None],
     helpers: int,
 ) -> None:
-    """Call a function, and meanwhile another one in each of so many helpers.
+    """Call `direct`, which returns whether all is done, and `help_` in each of so many helpers.
 
-    Where all is done, no helper is waited for: they look at no array any more, but hold what they
-    were given for as long as it takes them to return, one after the other. Otherwise those that
-    have begun are waited for, so that none writes to an array of the caller later. `direct` returns
-    whether all is done, `help_` raises nothing, and `leave` makes helpers return; it is called
-    once, however it ends.
+    Helpers that have begun are waited for unless all is done: they then look at no array any more.
+    `help_` raises nothing; `leave` makes helpers return, and is called once, however it ends.
     """
     started: list[Helper] = []
     done = False

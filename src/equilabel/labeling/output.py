@@ -95,9 +95,7 @@ class Output:
 def _new(size: int, dtype: np.dtype[Any], *, blank: bool) -> tuple[HostArray, bool]:
     """Make an array on the host, and return whether it is `blank`, that is contains zeros.
 
-    It starts at a cache line, because vectors across two lines are slower. New memory starts at a
-    huge page: outside of huge pages, up to 512 small pages would each cause a page fault. Memory
-    that is not used is not touched.
+    It starts at a cache line, new memory at a huge page: each small page costs a page fault.
     """
     bytes_ = size * dtype.itemsize
     fresh = bytes_ >= FRESH

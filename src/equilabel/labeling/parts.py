@@ -36,9 +36,8 @@ def label_large(problem: Problem) -> tuple[Array, int] | None:
 def label_in_parts(problem: Problem, most: int = MOST) -> tuple[Array, int] | None:
     """Label an image in parts of up to `most` pixels; return labels and their number, or None.
 
-    Labels are int32 or `problem.out`. The method must be `runs`, on the device that holds the
-    image, without periodic axes. None if int32 may not hold the labels, or kernels cannot write to
-    `problem.out`.
+    For `runs` on the device of the image, without periodic axes. Labels are int32 or `problem.out`;
+    None if these cannot hold them or kernels cannot write there.
     """
     image, out = problem.image, problem.out
     shape, planes = image.shape, planes_of_part(image.shape, most)

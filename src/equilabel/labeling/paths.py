@@ -344,10 +344,9 @@ def solve(
 ) -> Solution:
     """Label the image of a problem, and count the requested properties of its components.
 
-    They are counted from runs if possible, otherwise from labels. With `counted`, the number of
-    labels is an int, for which a GPU must be waited for. With `table_only`, labels are made only if
-    the request needs them. Without `painted`, runs are returned instead of labels, if the method
-    finds these.
+    With `counted`, a GPU is waited for, and the number of labels is an int. With `table_only`,
+    labels are made only if the request needs them. Without `painted`, runs are returned instead if
+    possible.
     """
     home = resolve("auto", problem.image)
     current = home if problem.device == "cpu" else problem.device

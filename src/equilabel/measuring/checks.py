@@ -105,10 +105,9 @@ def check_not_negative(found: NDArray[np.int64], labels: HostArray) -> None:
 
 
 def check_columns(columns: str, home: str, device: str) -> str:
-    """Return where the columns of a table are stored: "host" or a device.
+    """Return where columns are stored, "host" or a device, or raise ValueError.
 
-    `home` holds the labels, `device` counts them. Raise ValueError if `columns` is not one of
-    `COLUMNS`, or is "device" and both are the CPU.
+    `home` holds the labels, `device` counts them; one must be a GPU for "device".
     """
     check_choice("columns", columns, COLUMNS)
     if columns == "auto":

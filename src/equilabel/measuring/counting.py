@@ -12,10 +12,9 @@ import numpy as np
 from equilabel.devices import fetch, passes, place, resolve, using
 
 from .checks import check_frames, check_not_negative
-from .counts import Counts, Hulls, Layout, Values, find_wide, means_of, sum_wide, upper_words
+from .counts import Counts, Hulls, Layout, Values, find_wide, means_of, upper_words
 from .measurement import PERCENTS, Measurement
 from .moments import weighted_means
-from .unwrapping import Unwrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,15 +93,15 @@ def count_labels(
     box: Box | None = None,
     periodic: tuple[bool, ...] = (),
 ) -> Counts:
-    """Count an image of labels on the device that holds it.
+    """Count an image of labels on the device that holds it; raise ValueError as `check_labels`.
 
     `values` may have a last axis of channels. Pixels outside `box` are neighbors but do not count.
-    `periodic` is for each axis of the image, or empty; not together with `box`. Raise ValueError
-    if a label is negative or beyond int64, or lies in several images of a stack.
+    `periodic` is for each axis of the image, or empty; not together with `box`.
     """
     device = resolve("auto", labels)
-    if box is not None and device != "cpu":  # counts come to the host in any case
-        return count_labels(fetch(labels), None if values is None else fetch(values), plan, box)
+    if (box is not None or periodic) and device != "cpu":  # counts come to the host in any case
+        values = None if values is None else fetch(values)
+        return count_labels(fetch(labels), values, plan, box, periodic)
     labels = as_counted(labels)
     if device == "cpu":
         return _count_here(labels, values, plan, box, periodic, device)
@@ -128,40 +127,44 @@ def _count_here(
     """Count C-contiguous labels on the device that holds them, which is the current one."""
     values = None if values is None else place(values, device)
     kernels, layout = passes("measuring.accumulate", device), plan.layout
-    keep = plan.needs_pixels
     if periodic:
-        found: Any = Unwrapped(kernels, labels, layout, keep, periodic)
+        from .cpu.unwrapping import Unwrapped
+
+        found: Any = Unwrapped(labels, layout, periodic)
     else:
         source = kernels.LabelSource(labels)
-        found = kernels.Accumulator(source, layout, keep=keep, box=box)
+        found = kernels.Accumulator(source, layout, keep=plan.needs_pixels, box=box)
     check_not_negative(found.labels, labels)
     high = None
     rows = find_wide(found.table, layout, labels.shape)
     if len(rows):
-        if periodic:
-            exact = found.exact(rows)
-        else:
-            exact = sum_wide(kernels, labels, found.labels[rows], layout)
-        high = upper_words(found.table, layout, rows, exact)
+        kept = found if periodic else _with_runs(labels, layout, seconds=layout.seconds, box=box)
+        high = upper_words(found.table, layout, rows, kept.exact(rows))
     counts = _finish(found, values, plan, labels.shape, high, periodic)
     if not plan.needs_host:
         return counts
     if device != "cpu":
-        from .cpu import accumulate as kernels
-
-        least = Layout(layout.axes, layout.stacked)
-        found = kernels.Accumulator(kernels.LabelSource(fetch(labels)), least, keep=True)
+        found = _with_runs(labels, layout)
         values = None if values is None else fetch(values)
     return _add_of_runs(counts, found, values, plan)
+
+
+def _with_runs(
+    labels: Array, layout: Layout, *, seconds: bool = False, box: Box | None = None
+) -> Any:
+    """Count labels on the host, and keep their runs."""
+    from .cpu.accumulate import Accumulator, LabelSource
+
+    plain = Layout(layout.axes, layout.stacked, seconds=seconds)
+    return Accumulator(LabelSource(fetch(labels)), plain, keep=True, box=box)
 
 
 def count_runs(
     table: Any, shape: tuple[int, ...], values: Array, plan: Plan, device: str, *, full: bool
 ) -> Counts | None:
-    """Count labeled runs of an image; return None if an image of labels must be counted instead.
+    """Count runs of an image after `number`; None if an image of labels must be counted instead.
 
-    `table` is a RunTable of `device`, after `number`. `full` tells whether pixels that share a
-    corner are neighbors.
+    `full` tells whether pixels that share a corner are neighbors.
     """
     kernels = passes("measuring.accumulate", device)
     source = kernels.RunSource(table, shape, full=full)
@@ -178,10 +181,9 @@ def count_runs(
 
 
 def count_sizes(accumulated: Array, shape: tuple[int, ...], plan: Plan) -> Counts:
-    """Return counts from the elements and exposed faces that a method accumulated while labeling.
+    """Return counts from what a method accumulated; `Plan.only_sizes` must hold.
 
-    `accumulated` is (size, 1 + axes): elements, and faces along each axis, of each component in
-    raster order; rows of zeros are skipped. `Plan.only_sizes` must hold for the plan.
+    `accumulated` is (size, 1 + axes): elements and exposed faces of each component, or zeros.
     """
     layout = plan.layout
     accumulated = fetch(accumulated[np.flatnonzero(accumulated[:, 0])])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property, lru_cache
-from itertools import accumulate, product
+from itertools import accumulate
 from math import prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -14,9 +14,6 @@ import numpy as np
 from equilabel.domains.grid import half, offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import ModuleType
-
     from numpy.typing import NDArray
 
     from equilabel.array_types import Array, HostArray
@@ -212,9 +209,8 @@ class Step(NamedTuple):
 
 # ---- Exact sums over coordinates that do not fit into 64 bits
 # Tables of counts hold sums modulo 2**64. That is enough if the sums relative to the bounding box
-# of a label fit, which are at most its pixels times two sides of the box. Larger labels (a line of
-# 5 million pixels, a cube of 10,000 voxels along each side) are summed again in boxes of the image
-# that are small enough, and added up as Python integers.
+# of a label fit, which are at most its pixels times two sides of the box. Of larger labels (a line
+# of 5 million pixels, a cube of 10,000 voxels along each side) the upper words are found, too.
 
 LIMIT = 2**62  # bound of a difference of two sums
 WORD = 2**64
@@ -250,35 +246,10 @@ def largest_sum(sides: tuple[int, ...], stacked: bool, products: bool) -> int:
     return prod(map(int, sides)) * (longest * longest if products else longest)
 
 
-def sum_wide(
-    kernels: ModuleType,
-    labels: Array,
-    wanted: NDArray[np.int64],
-    layout: Layout,
-) -> HostArray:
-    """Return exact sums of coordinates, and of products of two, of some labels: Python integers.
-
-    `kernels` is the module `accumulate` of the device that holds the labels; `wanted`, (K,), is
-    ascending. The columns are those of `Layout.wide_columns`.
-    """
-    plain = Layout(layout.axes, layout.stacked, seconds=layout.seconds)
-    total = np.zeros((len(wanted), len(plain.wide_columns)), object)
-    for box in boxes(labels.shape, 1 + layout.seconds):
-        part = labels[tuple(slice(*span) for span in box)].copy(order="C")
-        found = kernels.Accumulator(kernels.LabelSource(part), plain)
-        at = np.searchsorted(found.labels, wanted).clip(max=max(0, len(found.labels) - 1))
-        here = np.flatnonzero(found.labels[at] == wanted) if len(found.labels) else at[:0]
-        sums = found.table[at[here]].astype(object)
-        total[here] += moved(sums, plain, np.array([begin for begin, _ in box], object))
-    return total
-
-
 def moved(table: HostArray, layout: Layout, origin: HostArray) -> HostArray:
-    """Return sums of coordinates and of products after coordinates are moved by an origin.
+    """Return sums of coordinates and products, moved by `origin`, (axes,) or (N, axes).
 
-    `table` holds counts in coordinates of a part; `origin`, (axes,) or (N, axes), is the first
-    pixel of the part. The columns are those of `Layout.wide_columns`, modulo 2**64 unless Python
-    integers come in.
+    The columns are `Layout.wide_columns`, modulo 2**64 unless Python integers come in.
     """
     pixels, sums = table[:, :1], table[:, layout["sums"]]
     one, other = layout.products
@@ -300,23 +271,6 @@ def upper_words(
     high = np.zeros((len(table), len(layout.wide_columns)), np.int64)
     high[rows] = split(exact)[1]
     return high
-
-
-def boxes(shape: tuple[int, ...], power: int) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Cut an image into boxes in which sums of coordinates to a power fit into 64 bits.
-
-    >>> sum(1 for _ in boxes((3, 8_000_000), 2))
-    8
-    """
-    sides = list(shape)
-    while prod(sides) * max(sides, default=1) ** power >= LIMIT:
-        longest = sides.index(max(sides))
-        sides[longest] = -(-sides[longest] // 2)
-    spans = [
-        [(begin, min(begin + side, end)) for begin in range(0, end, side)]
-        for side, end in zip(sides, shape, strict=True)
-    ]
-    yield from product(*spans)
 
 
 def split(numbers: HostArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -457,11 +411,9 @@ class Counts:
         )
 
     def merge(self, other: Counts) -> Counts:
-        """Return the counts of two parts of an image that have no common pixel.
+        """Return the counts of two parts of an image without common pixels, or raise ValueError.
 
-        Integers add up exactly, in any order and grouping; squared distances of floats from their
-        mean up to rounding. Raise ValueError if the parts are not of one image, count different
-        things, or hold what cannot be merged.
+        Integers are exact in any order; squared distances of floats from their mean up to rounding.
         """
         _check_mergeable(self, other)
         labels = np.union1d(self.labels, other.labels)

@@ -160,8 +160,7 @@ def normalized(central: HostArray, spacing: HostArray, unit: float) -> HostArray
 def hu(central: HostArray, spacing: HostArray) -> HostArray:
     """Hu's invariants (1962) from the central moments of 2D objects, (N, 7).
 
-    Where spacings differ, the unit of length is the square root of the area of a pixel, so that
-    the invariants are those of the object and not of the grid.
+    Where spacings differ, lengths are in square roots of the area of a pixel.
     """
     nu = normalized(central, spacing, float(np.sqrt(spacing.prod())))
     plus, minus, cross = nu[:, 2, 0] + nu[:, 0, 2], nu[:, 2, 0] - nu[:, 0, 2], nu[:, 1, 1]

@@ -326,8 +326,7 @@ def resolve_names(
 ) -> tuple[tuple[str, str], ...]:
     """Return each name once with its key of `PROPERTIES`, or raise PropertyUnknownError.
 
-    Names may be older names that scikit-image still knows. Names of `functions` are left out,
-    unless a property has the same name.
+    Older names of scikit-image are known. Names of `functions` alone are left out.
     """
     found: dict[str, str] = {}
     for name in names:
@@ -459,10 +458,9 @@ def compute_columns(
     spacing: tuple[float, ...],
     separator: str,
 ) -> Columns:
-    """Compute properties of every label from its counts: for each name, its columns.
+    """Compute properties from counts: for each name, paired with its key, its columns.
 
-    `names` are pairs of a name in the result and a key of `PROPERTIES`. 0 / 0 gives NaN, and a
-    value that a large spacing makes overflow is infinite.
+    0 / 0 gives NaN, and a value that a large spacing makes overflow is infinite.
     """
     found = Measurement(counts, spacing)
     with np.errstate(all="ignore"):

@@ -39,10 +39,9 @@ _memory = _Memory()
 def table_again(
     labels: Array, values: Array, properties: Any, stacked: Any, separator: Any, columns: Any
 ) -> dict[str, Array] | None:
-    """Return a table of labels on a GPU by what computed such tables before.
+    """Return a table of labels on a GPU by what computed such tables before, or None.
 
-    None if unsupported: the caller checks the arguments and takes the general path. Arguments and
-    errors are those of `regionprops_table`.
+    Arguments and errors are those of `regionprops_table`.
     """
     if not is_on_cuda(labels) or type(stacked) is not bool or type(properties) not in LISTS:
         return None

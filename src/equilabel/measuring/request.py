@@ -129,8 +129,7 @@ def make_request(
 ) -> Request:
     """Check the arguments of `regionprops_table` for an image of a given shape.
 
-    `periodic` and `columns_on` are the results of `check_periodic` and `check_columns`;
-    `columns_on` is None if counts are requested. Errors are those of `regionprops_table`.
+    `periodic` is from `check_periodic`, `columns_on` from `check_columns` or None for counts.
     """
     wanted = check_names("properties", properties)
     if not stacked < len(shape) <= MOST_AXES:
@@ -222,10 +221,9 @@ def _share_of(
 
 
 class DeviceTable:
-    """Columns that a device is computing.
+    """Columns that a device is computing, by `measuring.cuda.columns`.
 
-    `columns` are those of `equilabel.measuring.cuda.columns`. `rest` is the plan of the columns of
-    the table that `finish` does not return, and `counts` are what they follow from, afterwards.
+    `rest` is the plan of those that `finish` does not return; they follow from `counts`.
     """
 
     def __init__(self, columns: Any, share: Share, shape: tuple[int, ...], device: str) -> None:
@@ -292,8 +290,7 @@ def table_of_runs(
 ) -> DeviceTable | None:
     """Start to count labeled runs, as `count_runs` does, and compute columns; None if unsupported.
 
-    `lasts` tells whether the table still exists when the columns are waited for, unless the request
-    needs labels: painting them overwrites it.
+    `lasts` tells whether the table still exists when the columns are waited for.
     """
     share = share_of(request, shape, device)
     if share is None or share.apart:
@@ -344,9 +341,7 @@ SHOWN = 10  # labels that a warning names
 def compute_objects(labels: HostArray, values: HostArray | None, request: Request) -> Columns:
     """Compute properties of neighbors, and others with scikit-image, image by image of a stack.
 
-    Return the columns of each property and function, in ascending order of labels. An object that
-    fails gets NaN (None in a column of objects), and a RuntimeWarning names it. What scikit-image
-    does not define at all raises its own error.
+    Rows are in the order of labels. An object that fails gets NaN (or None), and a RuntimeWarning.
     """
     from .neighbors import COLUMNS, neighbor_columns
 

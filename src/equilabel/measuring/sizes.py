@@ -103,10 +103,8 @@ def face_weights(layout: Layout, spacing: NDArray[np.float64]) -> NDArray[np.flo
 def crofton(found: Measurement) -> HostArray:
     """Length of the outline (area of the surface) from intercepts along grid lines.
 
-    By the formula of Cauchy and Crofton it is pi (4) times the mean over all directions of the
-    number of intercepts times the distance (area) between parallel lines. Each step represents
-    the directions that are nearest to it. In 2D with equal spacings these are scikit-image's
-    weights, in 3D those of Lehmann and Legland.
+    It is pi (4) times the mean over all directions of the number of intercepts times the distance
+    (area) between parallel lines (Cauchy, Crofton); a step stands for the directions nearest to it.
     """
     return _weigh(_intercepts(found), crofton_weights(found.counts.layout, found.spacing))
 

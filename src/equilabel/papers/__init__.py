@@ -59,11 +59,9 @@ def find_method(name: str, domain: str = "grid") -> Method:
 def check_ability(
     method: Method, domain: str, rank: int | None, device: str, options: Mapping[str, Any]
 ) -> None:
-    """Raise an error unless a method can label such a domain on a device, with these options.
+    """Raise ValueError or TypeError unless a method can label such a domain, with these options.
 
-    `rank` is the number of axes of the domain, without the one that counts images of a stack; None
-    for a graph. Raises ValueError for an unknown domain, rank, device or value of an option, and
-    TypeError for an unknown option or one of another type.
+    `rank` is the number of axes without that of a stack; None for a graph.
     """
 
     def able(row: Method) -> bool:

@@ -11,11 +11,10 @@ from numba.extending import lower_builtin, type_callable
 
 
 def twin(function, typed):
-    """Let numba write machine instructions wherever a kernel calls a function.
+    """Let numba write machine instructions wherever a kernel calls a plain function.
 
-    `function` is plain Python, for reading and for runs without a compiler. `typed` returns the
-    signature of a call from the types of its arguments, which are converted to it. Returns a
-    decorator of the function that writes the instructions, as of `numba.extending.intrinsic`.
+    `typed` returns the signature of a call, to whose types arguments are converted. Returns a
+    decorator of what writes the instructions, as of `numba.extending.intrinsic`.
     """
 
     def register(code):

@@ -7,11 +7,9 @@ from equilabel.devices.jit import njit
 
 @njit(nogil=True, cache=True)
 def renumber(labels, starts, width, numbers):
-    """Replace the label of each element of some rows.
+    """Replace labels 0 to N of rows of `width`, from `starts`, (R,), by `numbers`, (N + 1,).
 
-    `labels` is (P,) of int, overwritten; `starts`, (R,) of int64, the flat index of the first
-    element of each row; `width` the elements of a row. `numbers`, (N + 1,), take the place of
-    labels 0 to N; they fit the type of `labels`. Not checked.
+    `labels`, (P,) of int, is overwritten; its type holds the numbers. Not checked.
     """
     for start in starts:
         row = labels[start : start + width]
@@ -37,11 +35,9 @@ def list_firsts(labels, firsts):
 
 @njit(nogil=True, cache=True)
 def place_in_image(flat, sides, origin, strides, out):
-    """Find where elements of a block are in the whole image.
+    """Find where elements of a block, (N,) flat indices, are in the whole image: `out`, (N,).
 
-    `flat`, (N,) of int64, are flat indices in the block; `sides` and `origin`, (D,) of int64, are
-    those of the block; `strides`, (D,) of int64, are elements of the image from one place to the
-    next along each axis. `out`, (N,) of int64, is overwritten by flat indices in the image.
+    `sides` and `origin`, (D,), are those of the block; `strides`, (D,), those of the image.
     """
     first = np.int64(0)
     for axis in range(sides.size):

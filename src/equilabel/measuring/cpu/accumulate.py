@@ -11,7 +11,7 @@ import numpy as np
 from equilabel.devices import threads
 from equilabel.devices.cpu.bits import ALL, LAST, NONE, ONE, lowest, popcount
 from equilabel.devices.jit import inlined, njit
-from equilabel.measuring.counts import Layout
+from equilabel.measuring.counts import WORD, Layout
 from equilabel.runs.cpu.run_table import AXES, advance, locate, row_of
 
 from . import run_counts
@@ -26,7 +26,7 @@ from .sources import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -74,12 +74,11 @@ class Sums(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def add_blocks(runs, blocks, sides, faces, table):
-    """Add the runs of some blocks to a table, as `run_counts.add_runs`, without a list of runs.
+    """Add the runs of blocks, first to before last, to a table (N + 1, 1 + 3 * axes + faces).
 
-    `runs.parents` are labels; `blocks` are the first and last + 1; `sides`, (axes,), those of the
-    image. Neighbors of the same label are counted along the last `faces` axes: 0, 2 or 3; all
-    foreground must then have one value. `table` is (N + 1, 1 + 3 * axes + faces), with a row for
-    each label. Return the smallest and largest label met, or 1 and 0.
+    `runs.parents` are labels; `sides` is (axes,). Neighbors of one label are counted along the last
+    `faces` axes: 0, 2 or 3; foreground then has one value. Return the least and greatest label, or
+    1 and 0.
     """
     bits, labels = runs.bits, runs.parents
     begin, end = blocks
@@ -265,11 +264,9 @@ STRIP = 2**20  # pixels of a strip, rounded down to whole rows
 class Accumulator:
     """Counts of every label, and further sums over its pixels.
 
-    `labels`, (N,), are those that occur, ascending; a negative one is reported and must not be
-    used. `table` is (N, layout.width). `keep` keeps the runs for the sums that the methods
-    compute, 32 bytes a run: `strips` then has them, and `slots` has for each strip the rows of
-    `table` to which those of its own table belong. Pixels outside `box` are neighbors but do not
-    count.
+    `labels`, (N,), ascend; a negative one must not be used. `table` is (N, layout.width). With
+    `keep`, `strips` have their runs (32 bytes each), and `slots` the rows of `table` of each strip.
+    Pixels outside `box` are neighbors but do not count.
     """
 
     def __init__(
@@ -356,7 +353,7 @@ class Accumulator:
 
         def add(strip: Strip, slots: Array) -> Array:
             sums = np.zeros((len(strip.ids), 4**rank))
-            run_counts.add_powers(strip.runs, self._shape, rank, centers[slots], sums)
+            run_counts.add_powers(strip.continued, self._shape, rank, centers[slots], sums)
             return sums
 
         return self._sum(add, (len(self.labels), 4**rank))
@@ -370,12 +367,50 @@ class Accumulator:
 
         def add(strip: Strip, slots: Array) -> Array:
             sums = np.zeros((len(strip.ids), 4**rank))
+            runs = strip.runs, strip.continued
             run_counts.add_weighted(
-                strip.runs, weights, self._columns, self._shape, rank, centers[slots], sums
+                runs, weights, self._columns, self._shape, rank, centers[slots], sums
             )
             return sums
 
         return self._sum(add, (len(self.labels), 4**rank))
+
+    def exact(self, rows: NDArray[np.int64]) -> HostArray:
+        """Return sums of coordinates, and of products of two, of some labels as Python integers.
+
+        `table` has them modulo 2**64, and floats tell what is missing. Runs must be kept.
+        """
+        layout = self.layout
+        (one, other), columns = layout.products, layout.wide_columns
+        near = np.zeros((len(rows), len(columns)))
+        for places, runs in self._runs_of(rows, continued=True):
+            length = (runs[:, 2] - runs[:, 1]).astype(np.float64)
+            middle = np.array([*self._rows(runs), (runs[:, 1] + runs[:, 2] - 1) / 2])
+            spatial = middle[layout.axes - layout.rank :]
+            sums = np.concatenate([middle, spatial[one] * spatial[other]]) * length
+            if layout.seconds:
+                sums[-1] += length * (length**2 - 1) / 12
+            near += np.stack([np.bincount(places, each, len(rows)) for each in sums], axis=1)
+        whole = np.vectorize(int, otypes=[object])(near)
+        missing = (self.table[np.ix_(rows, columns)] - whole + WORD // 2) % WORD - WORD // 2
+        return np.asarray(whole + missing)
+
+    def _runs_of(
+        self, wanted: NDArray[np.int64], *, continued: bool = False
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """List the runs of some labels, strip by strip: the place of each in `wanted`, and runs."""
+        place = np.full(len(self.labels), -1)
+        place[wanted] = np.arange(len(wanted))
+        for strip, slots in zip(self.strips, self.slots, strict=True):
+            runs: Array = strip.runs
+            places = place[slots][runs[:, 3]]
+            runs = strip.continued if continued else runs
+            yield places[places >= 0], runs[places >= 0]
+
+    def _rows(self, runs: NDArray[np.int64]) -> Sequence[NDArray[np.intp]]:
+        """Return the coordinates of the rows of runs along all axes of the image but the last."""
+        found = np.unravel_index(runs[:, 0], tuple(self._shape.tolist()))
+        return found[len(found) + 1 - len(self.sides) :]
 
     def _each(self, add: Callable[..., Array], *more: object) -> list[Array]:
         return threads.each(add, list(zip(self.strips, *more, strict=True)))

@@ -10,26 +10,12 @@ LESS, MORE, PAIRS, FACES = range(4)  # columns of a table of contacts; faces alo
 
 @njit(nogil=True, cache=True)
 def count_contacts(labels, shape, low, high, steps, first, last, table):
-    """Count the pairs of neighbors that have different labels, neither of them 0.
+    """Count the pairs of neighbors of different labels, neither 0; return whether there was room.
 
-    Parameters
-    ----------
-    labels : (P,) int
-        Labels of an image of the given `shape`, (A,) int64, flat in C order.
-    low, high : (A,) int64
-        First and last + 1 coordinates of the pixels whose neighbors are looked at.
-    steps : (K, A) int64
-        Steps to neighbors.
-    first, last : int
-        Rows to look at.
-    table : (H, 3 + A) int64
-        Zeros, for a power of two of rows; overwritten by a row for each pair of labels: the smaller
-        one, the larger one, pairs of neighbors, and how many of these share a face along each axis.
-
-    Returns
-    -------
-    bool
-        Whether there is room for all pairs of labels.
+    `labels`, (P,), are flat in the order of `shape`, (A,). Neighbors along `steps`, (K, A), are
+    looked at from pixels of rows `first` to `last` with coordinates `low` to `high`, (A,). `table`,
+    (H, 3 + A) of zeros, H a power of two, gets a row for each pair of labels: the smaller, the
+    larger, pairs of neighbors, and how many of these share a face along each axis.
     """
     columns, used = shape[-1], 0
     for row in range(first, last):
@@ -108,19 +94,11 @@ def add_pairs(one, two, column, table, used):
 
 @njit(nogil=True, cache=True)
 def find_nearest(labels, boxes, spacing, numbers, squares):
-    """Find for objects which other object is nearest, from pixel to pixel.
+    """Find which other object is nearest to each, from pixel to pixel; there are two or more.
 
-    Parameters
-    ----------
-    labels : (Z, Y, X) int
-        Labels, 0 for background.
-    boxes : (N, 7) int64
-        Label of each object, and the first and last + 1 coordinates of its box.
-    spacing : (3,) float64
-        Distance between neighboring pixels along each axis.
-    numbers, squares : (N,) int64, (N,) float64
-        Overwritten by the label of the nearest object, the smallest of several, and its squared
-        distance. There are two objects or more.
+    `labels` are (Z, Y, X); `boxes`, (N, 7), the label of each object, the first and last + 1
+    coordinates of its box; `spacing` is (3,). `numbers` and `squares`, (N,), get the label of the
+    nearest object, the smallest of several, and its squared distance.
     """
     for k in range(len(boxes)):
         own, best = boxes[k, 0], np.inf

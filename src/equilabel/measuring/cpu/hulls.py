@@ -14,8 +14,6 @@ from .sorted_runs import spans_of, starts_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from equilabel.devices.jit import Kernel
-
     from .accumulate import Accumulator
 
 
@@ -30,18 +28,17 @@ def find_hulls(
     *,
     with_corners: bool,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the convex hull of each label, as scikit-image defines it: the fields of `Hulls`.
+    """Return the convex hulls as scikit-image defines them: the fields of `Hulls`.
 
-    `starts` and `runs` are from `sort_runs`; no label lies in several images of a stack. Corners
-    are (z, y, x), with z = 0 in 2D, relative to any pixel of the image.
+    `starts` and `runs` are from `sort_runs`. Corners are (z, y, x), z = 0 in 2D, from any pixel.
     """
     labels = len(found.labels)
     rows, begins = np.empty((len(runs), 3), np.int64), np.empty(labels + 1, np.int64)
     gather_rows(starts, runs, begins, rows)
     pixels, counts = np.empty(labels, np.int64), np.empty(labels, np.int64)
     deep = found.layout.rank == 3
-    kernel: Kernel = measure_hulls_3d if deep else measure_hulls_2d
-    tall = (np.int64(found.sides[-2]),) if deep else ()
+    kernel: Any = measure_hulls_3d if deep else measure_hulls_2d
+    tall = (found.sides[-2],) if deep else ()
     parts: list[Any] = threads.each(
         lambda *span: kernel(rows, begins, *tall, span, pixels, counts, with_corners),
         spans_of(begins, ROWS),
@@ -90,10 +87,9 @@ def feret_diameters(
 
 @njit(nogil=True, cache=True)
 def gather_rows(starts, runs, begins, rows):
-    """List the number, first and last column of each row of each label, (>= rows, 3).
+    """List number, first and last column of each row of each label, (>= rows, 3).
 
-    `starts` and `runs` are from `sorted_runs.sort_runs`; `begins`, (L + 1,), gets where the rows of
-    each label begin.
+    `starts` and `runs` are from `sort_runs`; `begins`, (L + 1,), gets where each label begins.
     """
     count = 0
     for label in range(begins.size - 1):
@@ -142,10 +138,8 @@ def add_diameters(corners, starts, span, spacing, squares):
 def find_widths(corners, starts, span, spacing, widths, angles):
     """Find the smallest distance of two parallel lines around the middles of faces of labels.
 
-    One of the lines lies on an edge of the hull: of that of pixels, or of a pixel. `corners`, (C,
-    2), are rows and columns around the hull of each label; `starts` and `span` are as above, and
-    `spacing` is (2,). `widths` and `angles` from the first axis to the direction across the lines,
-    (L,) float64, are overwritten.
+    One lies on an edge of the hull of pixels, or of a pixel. `corners`, (C, 2), go around each
+    hull; `starts` and `span` are as above. `widths` and `angles`, (L,) float64, are overwritten.
     """
     sy, sx = spacing[0], spacing[1]
     for label in range(span[0], span[1]):
@@ -231,10 +225,9 @@ def measure_hulls_2d(rows, starts, span, pixels, corner_counts, with_corners):
 
 @inlined
 def list_edges(rows, begin, end, side, points):
-    """List the outermost middle of an edge on each doubled row of a label; return their number.
+    """List the outermost middle of an edge on each doubled row in `points`; return how many.
 
-    `side` is 0 for the left side, 1 for the right side, mirrored. `points`,
-    (>= 2 * rows + 1, 2), gets twice the row, from the first one on, and twice the column.
+    `side` is 0 for the left side, 1 for the right side, mirrored.
     """
     size = 0
     top = rows[begin, 0]
@@ -257,10 +250,9 @@ def list_edges(rows, begin, end, side, points):
 
 @inlined
 def lower_hull(points, size, chain):
-    """Find the points on the lower hull of some points; return their number.
+    """Find the lower hull of `points`, (>= size, 2), ascending in the first coordinate.
 
-    `points`, (>= size, 2), ascend in their first coordinate, each of which occurs once. `chain`,
-    (>= size,), gets the indices of the corners.
+    Return the number of corners, whose indices `chain`, (>= size,), gets.
     """
     kept = 0
     for point in range(size):
@@ -281,8 +273,7 @@ def lower_hull(points, size, chain):
 def fill_side(points, chain, size, tall, side, sides):
     """Find the first column of each row whose center lies in a hull; the last one if mirrored.
 
-    `chain` is the left side of the hull, in doubled coordinates from the row of the first pixel.
-    Column `side` of `sides`, (>= tall, 2), is overwritten.
+    `chain` is the left side in doubled coordinates. Column `side` of `sides`, (>= tall, 2), is set.
     """
     at = 0
     for y in range(tall):
@@ -307,257 +298,80 @@ def with_room(corners, size):
     return more
 
 
-# ---- Convex hulls of points with integer coordinates in 3D, without rounding
-# The hull is a list of triangles. A point outside of it remembers one triangle that it is beyond.
-# The farthest point replaces all triangles that it is beyond by a cone over their outline, and
-# points that remembered one of these look for another one in the cone, or are inside.
-#
-# All numbers are at most 48 times the volume of the image.
-
-
-@inlined
-def set_triangle(points, corners, planes, triangle, a, b, c):
-    """Write the corners of a triangle, counterclockwise seen from outside, and its plane."""
-    bz = points[b, 0] - points[a, 0]
-    by = points[b, 1] - points[a, 1]
-    bx = points[b, 2] - points[a, 2]
-    cz = points[c, 0] - points[a, 0]
-    cy = points[c, 1] - points[a, 1]
-    cx = points[c, 2] - points[a, 2]
-    corners[triangle, 0] = a
-    corners[triangle, 1] = b
-    corners[triangle, 2] = c
-    planes[triangle, 0] = by * cx - bx * cy
-    planes[triangle, 1] = bx * cz - bz * cx
-    planes[triangle, 2] = bz * cy - by * cz
-    planes[triangle, 3] = 0
-    planes[triangle, 3] = beyond(points, planes, triangle, a)
-
-
-@inlined
-def beyond(points, planes, triangle, point):
-    """Return the distance of a point beyond a plane, times the length of its normal."""
-    along_z = planes[triangle, 0] * points[point, 0]
-    along_y = planes[triangle, 1] * points[point, 1]
-    along_x = planes[triangle, 2] * points[point, 2]
-    return along_z + along_y + along_x - planes[triangle, 3]
-
-
-@inlined
-def begin_hull(points, corners, planes):
-    """Make triangles 0 to 3 of a tetrahedron; return whether there is any.
-
-    The first and the last point are two of its corners.
-    """
-    a = np.int64(0)
-    b = np.int64(points.shape[0] - 1)
-    c = np.int64(0)
-    d = np.int64(0)
-    best = np.int64(0)
-    for k in range(points.shape[0]):
-        set_triangle(points, corners, planes, 0, a, b, k)
-        size = max(abs(planes[0, 0]), abs(planes[0, 1]), abs(planes[0, 2]))
-        if size > best:
-            best, c = size, k
-    set_triangle(points, corners, planes, 0, a, b, c)
-    best = np.int64(0)
-    for k in range(points.shape[0]):
-        size = beyond(points, planes, 0, k)
-        if abs(size) > abs(best):
-            best, d = size, k
-    if best > 0:  # it lies below the first triangle
-        b, c = c, b
-    set_triangle(points, corners, planes, 0, a, b, c)
-    set_triangle(points, corners, planes, 1, a, d, b)
-    set_triangle(points, corners, planes, 2, b, d, c)
-    set_triangle(points, corners, planes, 3, c, d, a)
-    return best != 0
-
-
-@njit(nogil=True, cache=True)
-def find_hull(points):
-    """Return the triangles of the convex hull of points, (P, 3); none if all lie in a plane.
-
-    The first point differs from the last one, unless all are the same. `corners`, (F, 3), are
-    indices of points; `planes`, (F, 4), have the outward normal (z, y, x), and its product with the
-    points of the triangle.
-    """
-    count = points.shape[0]
-    room = 2 * count + 4
-    corners, planes = np.empty((room, 3), np.int64), np.zeros((room, 4), np.int64)
-    if not begin_hull(points, corners, planes):
-        return corners[:0], planes[:0]
-    size = 4  # triangles, some of which are not in use: their planes are zeros
-    free, unused = np.empty(room, np.int64), 0
-    seen, fresh = np.empty(room, np.int64), np.arange(room)
-    made = 4
-    outline = np.empty((room, 2), np.int64)
-    gone = np.zeros(room, np.bool_)
-    gone[0] = True
-    waiting, waits = np.arange(count), count  # points outside
-    owner, far = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    while True:
-        waits, apex = share_out(points, planes, fresh[:made], gone, waiting[:waits], owner, far)
-        if apex < 0:
-            break
-        gone[:size] = False
-        seeing = 0
-        for triangle in range(size):
-            if beyond(points, planes, triangle, apex) > 0:
-                seen[seeing] = triangle
-                seeing += 1
-        made = find_outline(corners, seen[:seeing], outline)
-        for k in range(seeing):
-            gone[seen[k]] = True
-            planes[seen[k]] = 0
-            free[unused] = seen[k]
-            unused += 1
-        for k in range(made):
-            if unused > 0:
-                unused -= 1
-                fresh[k] = free[unused]
-            else:
-                fresh[k] = size
-                size += 1
-            set_triangle(points, corners, planes, fresh[k], outline[k, 0], outline[k, 1], apex)
-    kept = 0
-    for k in range(size):
-        if planes[k, 0] != 0 or planes[k, 1] != 0 or planes[k, 2] != 0:
-            corners[kept] = corners[k]
-            planes[kept] = planes[k]
-            kept += 1
-    return corners[:kept], planes[:kept]
-
-
-@inlined
-def share_out(points, planes, fresh, gone, waiting, owner, far):
-    """Give points whose triangle is gone to those made since, or drop them from `waiting`.
-
-    Return how many points are outside, and the farthest one, or -1.
-    """
-    waits = 0
-    apex = np.int64(-1)
-    most = np.int64(0)
-    for at in range(waiting.size):
-        point = waiting[at]
-        if gone[owner[point]]:
-            far[point] = 0
-            for k in range(fresh.size):
-                distance = beyond(points, planes, fresh[k], point)
-                if distance > 0:
-                    owner[point] = fresh[k]
-                    far[point] = distance
-                    break
-        if far[point] > 0:
-            waiting[waits] = point
-            waits += 1
-            if far[point] > most:
-                most, apex = far[point], point
-    return waits, apex
-
-
-@inlined
-def find_outline(corners, seen, outline):
-    """List the sides of some triangles that belong to one of them; return their number."""
-    sides = 0
-    for k in range(seen.size):
-        for side in range(3):
-            a = corners[seen[k], side]
-            b = corners[seen[k], (side + 1) % 3]
-            inner = False
-            for other in range(seen.size):
-                for back in range(3):
-                    begins = corners[seen[other], back] == b
-                    inner |= begins and corners[seen[other], (back + 1) % 3] == a
-            if not inner:
-                outline[sides, 0] = a
-                outline[sides, 1] = b
-                sides += 1
-    return sides
-
-
 # ---- Convex hulls of labels in 3D: number of voxels, and corners
 # scikit-image takes the hull of the middles of the six faces of every voxel. A voxel belongs to it
 # if its center lies inside or on the surface. Only corners of the hull of the centers matter for
-# that, and of these only corners of the hull of each plane. Coordinates of the middles are doubled,
-# so that they are integers.
+# that. Coordinates of the middles are doubled: of Qhull's triangles all planes are exact integers,
+# at most 48 times the volume of the image.
+
+FACES = np.concatenate([np.eye(3, dtype=np.int64), -np.eye(3, dtype=np.int64)])
 
 
-@njit(nogil=True, cache=True)
-def measure_hulls_3d(rows, starts, tall, span, pixels, corner_counts, with_corners):
+def measure_hulls_3d(
+    rows: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    tall: int,
+    span: tuple[int, int],
+    pixels: NDArray[np.int64],
+    corner_counts: NDArray[np.int64],
+    with_corners: bool,
+) -> NDArray[np.int64]:
     """Count the voxels in the hulls of some labels, and return the corners of these voxels' hulls.
 
     Arguments as of `measure_hulls_2d`; a plane has `tall` rows. Corners, (C, 3), are (z, y, x).
     """
-    corners = np.empty((64, 3), np.int64)
-    count = 0
-    for label in range(span[0], span[1]):
-        found = corners_of(rows[starts[label] : starts[label + 1]], tall)
-        pixels[label], filled = fill_rows(found, tall)
-        corner_counts[label] = 0
-        if with_corners:
-            found = corners_of(filled, tall)
-            corners = with_room(corners, count + found.shape[0])
-            corners[count : count + found.shape[0]] = found
-            count += found.shape[0]
-            corner_counts[label] = found.shape[0]
-    return corners[:count]
+    found = [np.empty((0, 3), np.int64)]
+    for label in range(*span):
+        voxels = _corners_of(rows[starts[label] : starts[label + 1]], tall)
+        pixels[label], filled = fill_rows(voxels, _planes_of(voxels), tall)
+        found.append(_corners_of(filled, tall) if with_corners else found[0])
+        corner_counts[label] = len(found[-1])
+    return np.concatenate(found)
 
 
-@njit(nogil=True, cache=True)
-def corners_of(rows, tall):
-    """Return the corners (z, y, x), (C, 3), of the hull of the outermost voxels of some rows.
+def _corners_of(rows: NDArray[np.int64], tall: int) -> NDArray[np.int64]:
+    """Return the corners of the hull of rows in planes of `tall` rows; more if all lie in one."""
+    from scipy.spatial import ConvexHull, QhullError
 
-    `rows`, (R, 3), in planes of `tall` rows, have a first and last voxel. Of voxels that all lie in
-    a plane, more than the corners are returned.
+    z, y = np.divmod(rows[:, 0], tall)
+    points = np.concatenate([np.stack([z, y, rows[:, side]], axis=1) for side in (1, 2)])
+    if len(rows) < 3:
+        return points
+    try:
+        return np.asarray(points[ConvexHull(points - points[0]).vertices])
+    except QhullError:
+        return points
+
+
+def _planes_of(voxels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the triangles of the hull of middles of faces, (F, 6), in doubled coordinates.
+
+    Outward normal, its product with points of the triangle, and the first and last z of these.
     """
-    size = rows.shape[0]
-    points = np.empty((2 * size, 3), np.int64)
-    line, chain = np.empty((size, 2), np.int64), np.empty(size, np.int64)
-    found = 0
-    begin = 0
-    while begin < size:
-        z = rows[begin, 0] // tall
-        end = begin + 1
-        while end < size and rows[end, 0] // tall == z:
-            end += 1
-        for side in range(2):
-            for k in range(begin, end):
-                line[k - begin, 0] = rows[k, 0] % tall
-                line[k - begin, 1] = rows[k, 1] if side == 0 else -rows[k, 2]
-            kept = lower_hull(line, end - begin, chain)
-            for k in range(kept):
-                points[found, 0] = z
-                points[found, 1] = line[chain[k], 0]
-                points[found, 2] = rows[begin + chain[k], 1 + side]
-                found += 1
-        begin = end
-    points = points[:found]
-    corners = find_hull(points)[0]
-    return points[np.unique(corners.reshape(-1))] if corners.shape[0] > 0 else points
+    from scipy.spatial import ConvexHull
+
+    middles = (2 * voxels[:, None] + FACES).reshape(-1, 3)
+    hull = ConvexHull(middles - middles[0])
+    corners = middles[hull.simplices]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    outward = (normals * hull.equations[:, :3]).sum(axis=1) > 0
+    normals = np.where(outward[:, None], normals, -normals)
+    product, heights = (normals * corners[:, 0]).sum(axis=1), corners[..., 0]
+    return np.stack([*normals.T, product, heights.min(axis=1), heights.max(axis=1)], axis=1)
 
 
 @njit(nogil=True, cache=True)
-def fill_rows(voxels, tall):
+def fill_rows(voxels, planes, tall):
     """Return the number of voxels whose center lies in the hull of some, and the rows of these.
 
-    `voxels`, (C, 3), ascend in z; rows, (R, 3), have a first and last voxel, as of `corners_of`.
+    `voxels` are (C, 3), `planes` from `_planes_of`; rows, (R, 3), have a first and last voxel.
     """
-    middles = np.empty((6 * voxels.shape[0], 3), np.int64)
-    for k in range(middles.shape[0]):
-        for axis in range(3):
-            middles[k, axis] = 2 * voxels[k // 6, axis]
-        face = k % 6
-        middles[k, face >> 1] += 2 * (face & 1) - 1
-    front, top = voxels[0, 0], voxels[:, 1].min()
-    bounds = np.empty((2, voxels[-1, 0] + 1 - front, voxels[:, 1].max() + 1 - top))
+    front, top = voxels[:, 0].min(), voxels[:, 1].min()
+    bounds = np.empty((2, voxels[:, 0].max() + 1 - front, voxels[:, 1].max() + 1 - top))
     bounds[0] = -np.inf
     bounds[1] = np.inf
-    corners, planes = find_hull(middles)
-    for k in range(corners.shape[0]):
-        heights = middles[corners[k], 0]
-        near, away = heights.min(), heights.max()
-        for z in range(-(-near // 2), away // 2 + 1):
+    for k in range(planes.shape[0]):
+        for z in range(-(-planes[k, 4] // 2), planes[k, 5] // 2 + 1):
             rest = planes[k, 3] - 2 * z * planes[k, 0]
             begins, ends = bounds[0, z - front], bounds[1, z - front]
             cut(begins, ends, top, 2 * planes[k, 1], 2 * planes[k, 2], rest)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from equilabel.devices.cpu.bits import LAST, NONE, ONE, lowest
+from equilabel.devices.cpu.bits import LAST, NONE, ONE
 from equilabel.devices.jit import inlined, njit
 from equilabel.runs.cpu.packing import agrees_within, differs_within
-from equilabel.runs.cpu.run_table import block_of, label_at
 
 # ---- From pixels to planes of bits: where a pixel has the label of an earlier neighbor
 # Rows are lines along the last axis, of `columns` pixels in words of 64 bits. Leading axes are
@@ -125,67 +124,6 @@ def divide(bits, starts, first_row, last_row, planes):
             planes[row - first_row, word, 1] = bits[row, word] & ~starts[row, word]
 
 
-# ---- Neighbors of one value that are not connected
-
-
-@njit(nogil=True, cache=True)
-def separate(runs, steps, first_row, last_row, planes):
-    """Clear bits that `overlay` set for neighbors with another label; `runs.parents` are labels.
-
-    Neighbors across a face have the same label. Others do if one of the steps between leads to a
-    pixel of the same label, which shares a face with the other one, or if the pixel to the right
-    shares a face with both; only for the rest, labels are looked up.
-    """
-    count = steps.shape[0]
-    hops = np.zeros(count, np.int64)
-    between = np.full((count, 3), -1)  # the same step without its part along an axis, if any
-    for step in range(count):
-        for axis in range(3):
-            hops[step] += steps[step, axis] != 0
-        for other in range(count):
-            for axis in range(3):
-                near = steps[step, axis] != 0 and steps[other, axis] == 0
-                for rest in range(3):
-                    near = near and (rest == axis or steps[other, rest] == steps[step, rest])
-                if near:
-                    between[step, axis] = other
-    shape, words = runs.shape, runs.starts.shape[1]
-    blocks = np.empty(1 + count, np.int64)  # of a row, and of the rows at each step
-    for row in range(first_row, last_row):
-        at = row - first_row
-        blocks[0] = block_of(runs, row)
-        for step in range(count):
-            other = row + steps[step, 0] * shape[4] + steps[step, 1]
-            blocks[1 + step] = block_of(runs, other)
-        for word in range(words):
-            some = planes[at, word, 0]
-            if some == NONE:
-                continue
-            after = some >> ONE  # the pixel to the right is foreground
-            if word + 1 < words:
-                after |= planes[at, word + 1, 0] << LAST
-            for level in range(2, 4):
-                for step in range(count):
-                    same = planes[at, word, 1 + step]
-                    if hops[step] != level or same == NONE:
-                        continue
-                    apart = same
-                    for axis in range(3):
-                        if between[step, axis] >= 0:
-                            apart &= ~planes[at, word, 1 + between[step, axis]]
-                    if level == 2 and steps[step, 2] > 0:
-                        apart &= ~after
-                    while apart != NONE:
-                        bit = apart & (~apart + ONE)
-                        apart ^= bit
-                        x = 64 * word + lowest(bit)
-                        here = label_at(runs, blocks[0], x)
-                        x += steps[step, 2]
-                        if here != label_at(runs, blocks[1 + step], x):
-                            same ^= bit
-                    planes[at, word, 1 + step] = same
-
-
 # ---- From planes of bits to planes of configurations whose bits add up to Euler numbers
 # The Euler number of an object with full connectivity is that of the union of its closed pixels:
 # vertices - edges + pixels in 2D, vertices - edges + faces - voxels in 3D. Each of these cells is
@@ -270,8 +208,7 @@ UNEVEN = 8  # straight along x, y, (x y), (x x y), (x y y); diagonal; half diago
 def find_border(planes, border):
     """Set bits where a label has a neighbor across an edge that has another label, or none.
 
-    `planes` are those of `compare` with all steps in 2D. `border`, (rows, words), is
-    overwritten; its last row does not see the one below.
+    `planes` are those of `compare`, 2D; the last row of `border`, (rows, words), sees none below.
     """
     rows, words = border.shape
     for row in range(rows):
@@ -288,10 +225,9 @@ def find_border(planes, border):
 
 @njit(nogil=True, cache=True)
 def classify(planes, border, first, last, uneven, to):
-    """Sort the border pixels of some rows into planes from `to` on.
+    """Sort the border pixels of rows into planes from `to` on: `EQUAL`, or `UNEVEN` if `uneven`.
 
-    `border`, from `find_border`, must be right from the row before `first` to the one after
-    `last`. `uneven` distinguishes steps along x and y: `UNEVEN` planes instead of `EQUAL`.
+    `border` must be right from the row before `first` to the one after `last`.
     """
     for row in range(first, last):
         for word in range(border.shape[1]):

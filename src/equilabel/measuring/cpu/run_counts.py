@@ -17,10 +17,9 @@ from .neighbor_bits import compare, find_ends, find_starts, within
 
 @njit(nogil=True, cache=True)
 def list_runs(planes, left, first_row, skip, rows, span):
-    """Return the runs of some rows of planes, without their labels.
+    """Return the runs of some rows of planes, without their labels, in columns of `span`.
 
-    Row `skip` of `planes`, from `compare`, is that of `first_row`; plane `left` is that of the
-    pixel to the left. `span` are the columns to look at.
+    Row `skip` of `planes`, from `compare`, is `first_row`; plane `left` is the pixel to the left.
     """
     begin, end = span
     words = range(begin >> 6, ((end - 1) >> 6) + 1)
@@ -54,10 +53,9 @@ def list_runs(planes, left, first_row, skip, rows, span):
 
 @njit(nogil=True, cache=True)
 def runs_of_labels(labels, columns, shape, steps, rows, first_row, skip, span, planes):
-    """Fill the planes of some rows of labels, and list their runs.
+    """Fill the planes of some rows of labels, and list their runs, as `compare` and `list_runs`.
 
-    `planes` and what is left are as of `compare` and `list_runs`, which lists `rows` rows. Return
-    runs, and their smallest and largest label, or 0 and 0.
+    Return runs, and their smallest and largest label, or 0 and 0.
     """
     top = first_row - skip
     compare(labels, columns, shape, steps, top, top + planes.shape[0], planes)
@@ -97,8 +95,7 @@ def runs_of_table(table, left, rows, first_row, skip, span, planes):
 def count_runs(runs, least, most, shape, sides, plan, width):
     """Replace the label of each run by its slot; return the label of each slot, and a table.
 
-    Slots are in the order of first runs. `least` and `most` bound the labels; what follows is as
-    of `add_runs`. The table is (labels, width).
+    Slots are in the order of first runs; `least` and `most` bound labels; the rest as `add_runs`.
     """
     ids = np.empty(runs.shape[0], np.int64)
     lookup = np.zeros(most - least + 1, np.int32)
@@ -189,10 +186,9 @@ def add_products(begin, length, position, rank, slot, column, table):
 
 @njit(nogil=True, cache=True)
 def add_planes(runs, planes, first_row, entries, table):
-    """Add the bits of planes under each run.
+    """Add the bits of planes, (rows, words, P) from `first_row` on, under each run.
 
-    `planes`, (rows, words, P), begin at `first_row`. Each of `entries`, (E, 3), is a plane, the
-    column of the table in which it counts, and what a bit counts.
+    Each of `entries`, (E, 3), is a plane, a column of the table, and what a bit counts.
     """
     for run in range(runs.shape[0]):
         row = runs[run, 0] - first_row
@@ -276,10 +272,9 @@ def add_squares(runs, values, columns, centers, squares):
 
 @njit(nogil=True, cache=True)
 def add_powers(runs, shape, rank, centers, powers):
-    """Add products of powers of coordinates, up to 3 along each of 1 to 3 spatial axes.
+    """Add products of powers, up to 3, of coordinates from `centers`, (labels, rank <= 3).
 
-    Coordinates are relative to `centers`, (labels, rank). In `powers`, (labels, 4 ** rank),
-    exponents of the last axis change first.
+    In `powers`, (labels, 4 ** rank), exponents of the last axis change first.
     """
     position = np.empty(AXES, np.int64)
     leading = AXES + 1 - rank
@@ -299,21 +294,26 @@ def add_powers(runs, shape, rank, centers, powers):
 
 @njit(nogil=True, cache=True)
 def add_weighted(runs, values, columns, shape, rank, centers, powers):
-    """Add as `add_powers` does, each pixel weighted by its value."""
+    """Add as `add_powers` does, each pixel weighted by its value.
+
+    `runs` are those in the image and those in coordinates that continue across boundaries.
+    """
+    here, continued = runs
     position = np.empty(AXES, np.int64)
     leading = AXES + 1 - rank
     along = np.empty(4)
-    for run in range(runs.shape[0]):
-        locate(runs[run, 0], shape, position)
-        slot = runs[run, 3]
-        start = runs[run, 0] * columns
+    for run in range(here.shape[0]):
+        locate(continued[run, 0], shape, position)
+        slot = here[run, 3]
+        ahead = continued[run, 1] - here[run, 1]
+        start = here[run, 0] * columns
         zeroth = 0.0
         first = 0.0
         second = 0.0
         third = 0.0
-        for x in range(runs[run, 1], runs[run, 2]):
+        for x in range(here[run, 1], here[run, 2]):
             value = float(values[start + x])
-            distance = x - centers[slot, rank - 1]
+            distance = x + ahead - centers[slot, rank - 1]
             zeroth += value
             value *= distance
             first += value

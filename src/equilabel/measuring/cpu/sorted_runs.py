@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 def sort_runs(found: Accumulator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where the runs of each label begin, (N + 1,), and the sorted runs, (R, 3).
 
-    A run is its row, first column and last column + 1, in raster order for each label. `found`
-    must keep its runs.
+    A run is row, first column, last + 1, in raster order of each label. `found` keeps its runs.
     """
     every = np.arange(len(found.labels))
     strips: list[tuple[Any, NDArray[np.int64]]] = [
@@ -53,10 +52,9 @@ def starts_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def spans_of(starts: NDArray[np.int64], weight: int) -> list[tuple[int, int]]:
-    """Cut labels into ranges for threads, of about as many entries each.
+    """Cut labels, whose entries begin at `starts`, (N + 1,), into ranges of equal work for threads.
 
-    `starts`, (N + 1,), is where the entries of each label begin; fewer than `weight` entries are
-    not worth a thread.
+    Fewer than `weight` entries are not worth a thread.
     """
     labels, size = len(starts) - 1, int(starts[-1])
     pieces = min(size // weight, labels)
@@ -168,8 +166,7 @@ def end_of_row(runs, run, end):
 def unite_gaps(runs, parents, begin, mine, theirs):
     """Unite the gaps of two neighboring rows that touch; those at both ends are the outside.
 
-    `begin` is the first run of the label; `mine` and `theirs` are the first run and last + 1 of
-    each row.
+    `begin` is the first run of the label; `mine` and `theirs` the first and last + 1 of each row.
     """
     one, other = mine[0], theirs[0]
     while one <= mine[1] and other <= theirs[1]:
@@ -247,12 +244,10 @@ def most_pixels(runs, starts, span):
 
 @njit(nogil=True, cache=True)
 def add_medians(runs, starts, columns, values, kind, span, medians):
-    """Find the medians of some labels.
+    """Find the medians, (N, C), of labels in `span`; `runs` and `starts` as of `sort_runs`.
 
-    `runs` and `starts` as of `sort_runs`; `values` are flat, (P * C,). `kind` tells whether they
-    are integers (the mean of two floats is a float of their type), up to how many pixels they are
-    selected and not counted, and the smallest value of the type. `medians`, (N, C), is overwritten
-    for the labels of `span`.
+    `values` are (P * C,). `kind`: whether they are whole (the mean of two floats is of their type),
+    up to how many pixels they are selected and not counted, and the least value of the type.
     """
     whole, few, least = kind
     channels, counts = medians.shape[1], np.empty(256, np.int64)

@@ -55,8 +55,7 @@ def _sides_of(sides: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int
 class RunSource:
     """The rows of a run table after `number`; the image is not read.
 
-    `full` tells whether pixels that share a corner have one label. If not, labels of such pixels
-    are looked up where other neighbors do not decide.
+    `full` tells whether pixels that share a corner have one label.
     """
 
     def __init__(self, table: RunTable, sides: tuple[int, ...], *, full: bool) -> None:
@@ -68,9 +67,11 @@ class RunSource:
     def suffices(self, layout: Layout, values: Array, *, moments: bool) -> bool:
         """Return whether runs tell all that is counted, so that no image of labels is needed.
 
-        Neighbors can be compared unless the foreground has many values.
+        Neighbors can be compared where all that touch have one label.
         """
-        return layout.compared == "none" or not self.table.many
+        compared = layout.compared
+        told = not self.table.many and (self.full or compared == "faces")
+        return compared == "none" or told
 
     def list_runs(
         self, steps: Array, rows: int, first: int, skip: int, span: Array, planes: Array
@@ -80,8 +81,6 @@ class RunSource:
         bottom = top + len(planes)
         if not self.table.many:
             neighbor_bits.overlay(runs.bits, self.shape, steps, top, bottom, planes)
-            if not self.full:
-                neighbor_bits.separate(runs, steps, top, bottom, planes)
         else:
             neighbor_bits.divide(runs.bits, runs.starts, top, bottom, planes)
         return run_counts.runs_of_table(runs, len(steps), rows, first, skip, span, planes)
@@ -98,11 +97,13 @@ class Strip:
     """What a strip of rows holds: its labels, in any order, their table, and its runs if kept.
 
     A run, (R, 4), is its row, first column, last column + 1 and slot, the row of the table.
+    `continued` are runs in coordinates that continue across periodic boundaries.
     """
 
     ids: NDArray[np.int64]
     table: NDArray[np.int64]
     runs: NDArray[np.int64] | None
+    continued: NDArray[np.int64] | None
 
 
 @dataclass
@@ -183,11 +184,11 @@ def measure_strip(
     planes = np.empty((bottom - top, -(-source.sides[-1] // 64), passes.planes), np.uint64)
     runs, least, most = source.list_runs(passes.steps, last - first, first, skip, columns, planes)
     if len(runs) == 0:
-        return Strip(np.empty(0, np.int64), np.empty((0, layout.width), np.int64), runs)
+        return Strip(np.empty(0, np.int64), np.empty((0, layout.width), np.int64), runs, runs)
     if kept is not None:
         runs = runs[kept[runs[:, 0]]]
     if least < 0:  # the caller reports it
-        return Strip(np.array([least]), np.zeros((1, layout.width), np.int64), None)
+        return Strip(np.array([least]), np.zeros((1, layout.width), np.int64), None, None)
     names = None
     if most - least >= ROOM * len(runs) + FLOOR:
         names, runs[:, 3] = np.unique(runs[:, 3], return_inverse=True)
@@ -197,7 +198,8 @@ def measure_strip(
     )
     ids = ids if names is None else names[ids]
     _add_planes(passes, planes, (top, skip, skip + last - first), runs, table)
-    return Strip(ids, table, runs if keep else None)
+    runs = runs if keep else None
+    return Strip(ids, table, runs, runs)
 
 
 def _add_planes(

@@ -91,11 +91,10 @@ def merge_connections(connections, shorter, labels, shape, steps, periodic, ways
 
 @njit(nogil=True, cache=True)
 def lower_labels(labels, lowered, connections, shape, steps, periodic, k, distance):
-    """Write the smallest of an element's label and those it is connected with along step k.
+    """Write the smallest of a label and those connected along step k; return whether any is less.
 
-    Connections count forward and backward, at this distance. `lowered` is another array than
-    `labels`, both (N,) of int64: all elements read before any is written, as on a machine with one
-    instruction stream. Returns whether any label became less.
+    Connections count both ways, at this distance. `lowered` is another array than `labels`, (N,):
+    all are read before any is written, as on a machine with one instruction stream.
     """
     site = np.zeros(4, np.int64)  # the first of each row
     width, step = shape[3], steps[k, 3] * distance

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 def recipe(passes: ModuleType, domain: Domain) -> Roots:
     """Find the root of every element; `rounds` counts cycles, with the last, which changes nothing.
 
-    A cycle goes through all levels, from neighbors to the longest distance. Each level first
-    updates connections: two elements at distance 2^m are connected if both halves of the way are,
-    or if they have the same label. Then labels move along the connections. After the last cycle,
-    neighbors that are linked have equal labels.
+    A cycle goes from neighbors to the longest distance. Two elements at distance 2^m are connected
+    if both halves of the way are, or if their labels are equal; labels move along connections.
     """
     grids = passes.start(domain)
     rounds = 0

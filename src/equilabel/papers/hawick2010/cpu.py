@@ -42,10 +42,9 @@ def propagate(grid: Grid, labels: NDArray[np.int64]) -> bool:
 def take_lowest(labels, values, shape, steps, offsets, lowered, by_label):
     """Find the lowest label next to every element; return whether any is lower than its own.
 
-    An entry of `lowered` gets the minimum: that of the element, or, if `by_label`, that of its
-    label, where the paper has an atomicMin. `labels` and `lowered` are two arrays, (N,) of int64.
-    `steps` is (K, ndim), to all neighbors, and `offsets` the same as distances of flat indices; not
-    checked.
+    The entry of `lowered` of the element, or of its label if `by_label` (an atomicMin in the
+    paper), gets the minimum. `labels` and `lowered` are two arrays, (N,); `steps` is (K, ndim), to
+    all neighbors, `offsets` the same as distances of flat indices; not checked.
     """
     changed = False
     inside = np.empty(offsets.size, np.bool_)
@@ -71,9 +70,8 @@ def take_lowest(labels, values, shape, steps, offsets, lowered, by_label):
 def propagate_tiles(grid: Grid, labels: NDArray[np.int64], tile_size: int) -> bool:
     """Take the lowest label nearby, then propagate labels inside each tile (Algorithm 6).
 
-    All elements are read before any is written, as if all blocks of a GPU ran in lockstep: a label
-    moves through one tile. Returns whether any label was lowered by a neighbor; after the first
-    round, tiles are stable, so only a label from another tile can start a change.
+    All elements are read before any is written: a label moves through one tile. Returns whether a
+    neighbor lowered any; tiles are stable after the first round.
     """
     values = grid.values[0]
     if not take_lowest(labels.copy(), values, *grid.full, labels, False):
@@ -113,12 +111,11 @@ def settle_tiles(labels, values, shape, steps, offsets, edges):
 
 @njit(nogil=True, cache=True)
 def settle_tile(labels, values, shape, steps, offsets, origin, extents, forth):
-    """Visit the elements of a tile once, and lower labels to the lowest nearby in the tile.
+    """Lower the labels of a tile to the lowest nearby in it, once; return whether any changed.
 
-    Elements are visited in raster order, or backward if not `forth`, and see labels that were just
-    lowered. This ends with the same labels as the paper's loop, where all threads of a block run in
-    lockstep. The tile begins at element `origin` and has `extents`, (ndim,), along each axis.
-    Returns whether any label changed.
+    In raster order, or backward if not `forth`, elements see labels that were just lowered: in the
+    end labels are those of the paper's loop. The tile begins at element `origin` and has `extents`,
+    (ndim,).
     """
     rank = shape.size
     coordinates = np.empty(rank, np.int64)
@@ -286,11 +283,10 @@ def compare(
 
 @njit(nogil=True, cache=True)
 def compare_neighbors(offsets, neighbors, colors, frontier, following):
-    """Lower the colors of active vertices, or of their neighbors (Algorithm 3).
+    """Lower the colors, (N,), of active vertices, or of their neighbors (Algorithm 3).
 
-    `colors` is (N,) of int64. `frontier`, (N,) of bool, says which vertices are active, and becomes
-    False; `following`, at first False, those that are active in the next round. Returns whether any
-    color changed.
+    `frontier`, (N,) of bool, says which are active, and becomes False; `following`, at first False,
+    those of the next round. Returns whether any color changed.
     """
     changed = False
     for i in range(frontier.size):
@@ -349,11 +345,10 @@ def next_source(colors: NDArray[np.int64], start: int) -> int:
 
 @njit(nogil=True, cache=True)
 def color_frontier(offsets, neighbors, colors, source, frontier, following):
-    """Color active vertices, and make their neighbors without a color active (Section 4.3.3).
+    """Give active vertices the color `source`, make uncolored neighbors active (Section 4.3.3).
 
-    `colors` is (N,) of int64, -1 for none; `source` is the color. `frontier`, (N,) of bool, says
-    which vertices are active, and becomes False; `following`, at first False, those that are active
-    in the next round. Returns whether any is.
+    `colors` is (N,), -1 for none; `frontier` and `following` as of `compare_neighbors`. Returns
+    whether any is active.
     """
     spreading = False
     for i in range(frontier.size):

@@ -49,9 +49,8 @@ def resolve_chains(labels):
 def lowest_near(labels, values, i, column, width, steps, offsets, inside):
     """Return the lowest label among a foreground element and its neighbors of equal value.
 
-    Element `i` is at `column` of a row of `width`. `steps` is (K, ndim), to all neighbors, and
-    `offsets` the same as distances of flat indices; `inside`, (K,) of bool, says which steps stay
-    inside along all axes but the last, see `mark_inside`.
+    Element `i` is at `column` of a row of `width`. `steps` is (K, ndim), to all neighbors,
+    `offsets` the same as distances of flat indices; `inside`, (K,), is from `mark_inside`.
     """
     lowest = labels[i]
     for k in range(offsets.size):

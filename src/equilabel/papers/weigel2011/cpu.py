@@ -78,11 +78,10 @@ def label_each(links, shape, steps, edges, local, roots):
 
 @njit(nogil=True, cache=True)
 def load_tile(links, shape, steps, first, sides, inside, places, offsets):
-    """Copy the links of a tile, without those that leave it.
+    """Copy the links of a tile, without those that leave it; it has `first` and `sides`, (4,).
 
-    `first` and `sides` are (4,): coordinates of its first element, and its sides. Overwritten:
-    `inside`, (>= T,), its links; `places`, (>= T,), flat indices in the lattice; `offsets`, (>=
-    K,), distances of flat indices in the tile along each step.
+    Overwritten: links `inside` and flat indices `places`, (>= T,), and `offsets`, (>= K,),
+    distances of flat indices in the tile.
     """
     site = np.zeros(4, np.int64)
     for k in range(len(steps)):
@@ -109,9 +108,8 @@ def load_tile(links, shape, steps, first, sides, inside, places, offsets):
 def self_label(inside, offsets, count, labels):
     """Give every linked pair the smaller of its labels, until nothing changes; count passes.
 
-    Figure 4. `inside` is (T,) of uint16, links that stay in the tile (not checked); `offsets` is
-    (>= K,), distances along steps in the tile, of which the first `count` are used. The last pass
-    changes nothing.
+    Figure 4. `inside` is (T,), links that stay in the tile (not checked); `offsets`, (>= K,), are
+    distances along steps, of which `count` are used.
     """
     for i in range(inside.size):
         labels[i] = i
@@ -232,10 +230,9 @@ def _sew_axis(
 def sew_seam(links, shape, steps, periodic, edges, axis, seam, level, roots):
     """Unite the elements on both sides of a seam that are linked across it.
 
-    The seam lies before coordinate `seam` of `axis`, or, around a periodic axis, before its side.
-    Links that also cross a seam of a higher level along another axis are left for that level.
-    `edges` is (4,), the sides of tiles; `roots` is (N,), trees of indices with ``roots[i] <= i``,
-    -1 for background. Other arrays are those of `Lattice`.
+    It lies before coordinate `seam` of `axis`, or around it. Links that also cross a seam of a
+    higher level are left for that. `edges` is (4,), the sides of tiles; `roots`, (N,), are trees
+    with ``roots[i] <= i``, or -1. Other arrays are those of `Lattice`.
     """
     site = np.zeros(4, np.int64)
     across = roots.size // shape[axis]
@@ -279,9 +276,8 @@ def list_borders(lattice: Lattice, tile: int, roots: NDArray[np.int64]) -> NDArr
 def collect_pairs(links, shape, steps, periodic, edges, roots, pairs):
     """Write the roots on both sides of each link that leaves a tile, if they differ; count pairs.
 
-    `edges` is (4,), the sides of tiles; `roots` is (N,), of each element in its tile, -1 for
-    background. `pairs` is (M, 2) of int64, or empty: then nothing is written. Other arrays are
-    those of `Lattice`.
+    `edges` is (4,); `roots` is (N,), of each element in its tile, or -1; `pairs` is (M, 2), or
+    empty to count alone. Other arrays are those of `Lattice`.
     """
     site = np.zeros(4, np.int64)
     count = 0

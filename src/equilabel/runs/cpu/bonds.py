@@ -32,10 +32,9 @@ if TYPE_CHECKING:
 class Planes(NamedTuple):
     """Bonds between rows, one bit for each site, and the steps along which they lead.
 
-    `bits` is (K, R, words) of uint64: whether the bond of each site along each step is open.
-    `steps` is (K, 6) of int64, along five leading axes and the last one; none is along the last
-    axis alone. `periodic` is (6,) of bool. `rings` is (R,) of bool: whether the last site of a row
-    is joined to the first one along the row.
+    `bits` is (K, R, words); `steps` (K, 6), along five leading axes and the last one, none along
+    that alone; `periodic` (6,); `rings` (R,): whether the last site of a row is joined to the
+    first.
     """
 
     bits: Array

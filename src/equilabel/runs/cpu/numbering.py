@@ -110,7 +110,6 @@ def follow(labels, begin, end):
 def reorder(runs, first_slab, last_slab, ends, order):
     """Put the components that begin in each slab into the order of first pixels, not of first runs.
 
-    Where blocks have several rows, runs are numbered block by block, but pixels row by row.
     ``order[label]``, (N + 1,) and zeros at first, is set to the label in raster order; entry 0 is
     undefined. `runs` and `ends` are those that `number` wrote.
     """
@@ -169,9 +168,8 @@ def relabel(labels, begin, end, order):
 def number_roots(roots, labels):
     """Give components the labels 1 to N in raster order of their first elements; return N.
 
-    `roots` is (N,) of int64, -1 for background; any forest with ``roots[i] <= i`` works here, but
-    the CUDA twin does not resolve it: no method may rely on this. `labels` may be `roots` itself;
-    its type must hold the number of components.
+    `roots` is (N,), -1 for background; any forest with ``roots[i] <= i`` works here, but not on a
+    GPU. `labels` may be `roots`; its type must hold the number of components.
     """
     count = 0
     for i in range(roots.size):

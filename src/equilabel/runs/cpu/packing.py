@@ -181,9 +181,8 @@ NOTHING, ONE_VALUE, SEVERAL = range(3)  # what `pack` found
 def pack(pixels, columns, background, bounded, binary, bits):
     """Set a bit for every pixel that is not background, as long as these share one value.
 
-    `pixels` is (R * columns,); `bits` is (R, words) of uint64. `background` is compared only if
-    `bounded`; otherwise every pixel is foreground. If `binary`, all foreground counts as one value.
-    Returns `NOTHING`, `ONE_VALUE` or `SEVERAL` (then `bits` is unfinished), and the foreground
+    `pixels` is (R * columns,), `bits` (R, words). `background` counts if `bounded`; if `binary`,
+    all foreground is one value. Return `NOTHING`, `ONE_VALUE` or `SEVERAL` (unfinished), and the
     value.
     """
     found = NOTHING

@@ -41,13 +41,11 @@ SEEN = 1024  # slots of a hash table of recent pairs, which are not listed again
 
 @njit(nogil=True, cache=True)
 def list_pairs(labels, opposite, rows, columns, corners, values, others, pairs):
-    """List pairs of labels that touch between two layers, (R, W) each; return their number.
+    """List pairs of labels, (P, 2), that touch between two layers, (R, W); return how many.
 
-    Where an element matches the opposite one, its other neighbors in that layer are skipped.
-    `rows`, `columns` and `corners` say whether an element touches what is beside the opposite one,
-    along each axis and along both. `values` and `others` hold the value of each label of either
-    layer, if only equal ones belong together; otherwise they are empty. `pairs` is (P, 2) of int64;
-    the number returned may be greater than P.
+    Where an element matches the opposite one, its other neighbors there are skipped. `rows`,
+    `columns` and `corners` say whether it touches what is beside that, along each axis and both.
+    `values` and `others`, of the labels of either layer, must be equal; empty if they need not.
     """
     found = 0
     seen = np.zeros((SEEN, 2), np.int64)

@@ -210,9 +210,8 @@ _left: dict[Any, int] = {}
 def is_worth_compiling(kernel: Kernel, arguments: tuple[Any, ...]) -> bool:
     """Return whether to call a kernel of this module: it is compiled, or would have been often.
 
-    The passes one by one are compiled anyway, for larger images. A single call saves about 0.1 ms
-    and takes more than a second to compile. `arguments` are those of the call, pixels first; the
-    types of the others follow from the pixels.
+    A single call saves 0.1 ms and takes more than a second to compile; the passes are compiled in
+    any case. `arguments` are those of the call, pixels first, whose type tells the others.
     """
     key = kernel, arguments[0].dtype
     left = _left.get(key)
@@ -228,14 +227,11 @@ def is_worth_compiling(kernel: Kernel, arguments: tuple[Any, ...]) -> bool:
 def label_runs(pixels, level, plan, edges, row_edges, labels):
     """Label an image by a table of runs; return components + `SKIP` * labels left out, or a code.
 
-    Passing arguments from Python costs time, so numbers come in one array. `pixels` is (R *
-    columns,), not of bool; `level`, (1,) of their type, is the background. `plan` is (10,) of
-    int64: five leading axes, padded with ones in front; columns; whether there is background
-    (`bounded`); whether values tell components apart; rows of a block along two axes. `edges` are
-    those of such blocks, `row_edges` those of single rows. `labels`, of int32 and at least as
-    large, is written from a multiple of 32 bytes on if it can be. Codes: `FRACTIONS` if values tell
-    components apart and are not all whole; `RUN_VALUES` if there are several of them: the caller
-    then calls `label_values`.
+    `pixels` is (R * columns,), not of bool; `level`, (1,), the background. `plan` is (10,): five
+    leading axes, padded with ones in front; columns; whether there is background (`bounded`);
+    whether values tell components apart; rows of a block along two axes. `edges` are those of such
+    blocks, `row_edges` of single rows. `labels` is int32 and at least as large. Codes: `FRACTIONS`
+    if values that matter are not whole; `RUN_VALUES` if there are several: call `label_values`.
     """
     columns, bounded, values = plan[5], plan[6] != 0, plan[7] != 0
     skip = left_out(labels, pixels.size)

@@ -245,11 +245,10 @@ def _members(size: int) -> int:
 
 
 def label_in_team(grid: Grid, room: Callable[[], tuple[HostArray, bool]]) -> int | None:
-    """Label an image for which `is_team`, and return the number of components.
+    """Label an image for which `is_team`; return the number of components, None if not faster.
 
-    The image is C-contiguous, of bytes, not empty, and not compared with a level. `room` returns a
-    flat array of int32 for the labels, and whether it holds zeros. Returns None if a team is not
-    faster: of images of few rows, or of several values.
+    It is C-contiguous, of bytes, not empty, not compared with a level. `room` returns a flat array
+    of int32 for the labels, and whether it holds zeros.
     """
     image, (compare, level, values) = grid.pixels, grid.foreground
     helpers = _members(image.size) - 1
