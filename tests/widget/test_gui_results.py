@@ -13,9 +13,9 @@ from qtpy.QtWidgets import QApplication, QFileDialog
 
 from equilabel import outlines, segment
 from equilabel.cli.results import column_units
-from equilabel.segmentation.outlines import EDGE
 from equilabel.storage.table import as_table, read_table
 from equilabel.widget.logic.objects import column_types
+from equilabel.widget.logic.outlines import EDGE
 from equilabel.widget.logic.scripts import batch_command, python_line
 from gui import (
     LONG,

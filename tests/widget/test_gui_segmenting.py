@@ -7,7 +7,7 @@ import pytest
 
 from equilabel import segment
 from equilabel.samples import movie, nuclei_2d, nuclei_3d
-from equilabel.segmentation.outlines import EDGE
+from equilabel.widget.logic.outlines import EDGE
 from gui import LONG, MEASURE, SEGMENT, answer, canvas, colors_on, open_form, run, settle, shown
 from pictures import pictures
 from references import GRID_METHODS

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from equilabel.quantities import decimals_for, describe_pixels, odd, pixel_of
-from equilabel.segmentation.outlines import Outlines, find_box, outline
 from equilabel.storage.memory import slabs
 from equilabel.storage.table import as_features, as_table
 from equilabel.widget.logic.choices import connectivities, length_unit
@@ -21,6 +20,7 @@ from equilabel.widget.logic.objects import (
     show_objects,
 )
 from equilabel.widget.logic.outcomes import explain, miniature, warm_up_measuring
+from equilabel.widget.logic.outlines import Outlines, find_box, outline
 from equilabel.widget.logic.planes import compute_histogram, sample
 from equilabel.widget.logic.samples import as_layers
 from equilabel.widget.logic.scripts import with_filters

@@ -6,10 +6,10 @@ import pytest
 import equilabel
 from equilabel import DeviceUnavailableError, binarize
 from equilabel.samples import nuclei_2d, nuclei_3d
-from equilabel.segmentation.outlines import outline
 from equilabel.widget.logic.choices import Choices
 from equilabel.widget.logic.objects import limits
 from equilabel.widget.logic.outcomes import explain
+from equilabel.widget.logic.outlines import outline
 from equilabel.widget.logic.planes import Plane, compute_histogram, estimate_threshold, sample
 from equilabel.widget.logic.samples import as_layers
 from equilabel.widget.logic.sources import Source

@@ -20,7 +20,6 @@ from equilabel.segmentation.binarization import (
     SAMPLED,
     compare_with,
     differences,
-    from_mask,
     noise_of,
 )
 from equilabel.segmentation.filters import extremes
@@ -29,6 +28,7 @@ from equilabel.segmentation.thresholds import (
     CRITERIA,
     count_floats,
     count_integers,
+    from_mask,
     level_of_integers,
 )
 

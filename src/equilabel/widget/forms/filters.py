@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QAbstractSlider, QLabel, QLineEdit
 from superqt import QLabeledDoubleRangeSlider, QLabeledDoubleSlider
 from superqt.utils import signals_blocked
 
-from equilabel.segmentation.selection import meets
+from equilabel.segmentation.result import meets
 from equilabel.storage.table import find_objects, labels_of
 from equilabel.widget.logic.objects import find_kept, keep_objects, limits, title
 from equilabel.widget.logic.outcomes import KEY

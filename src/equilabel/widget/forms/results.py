@@ -13,7 +13,6 @@ from qtpy.QtGui import QGuiApplication, QImage, QPixmap
 from qtpy.QtWidgets import QFileDialog, QLabel
 
 from equilabel.array_types import HostArray
-from equilabel.segmentation.outlines import find_box
 from equilabel.storage.table import as_table, labels_of, numeric_columns, write_table
 from equilabel.widget.logic.objects import (
     change_objects,
@@ -28,6 +27,7 @@ from equilabel.widget.logic.objects import (
     unit_of,
 )
 from equilabel.widget.logic.outcomes import measure_source
+from equilabel.widget.logic.outlines import find_box
 from equilabel.widget.logic.scripts import script_of
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Event, Layer, Viewer

@@ -12,9 +12,9 @@ from equilabel import DeviceUnavailableError
 from equilabel.array_types import HostArray
 from equilabel.descriptions import describe_labels, describe_values
 from equilabel.quantities import without_blur_warnings
-from equilabel.segmentation.outlines import outline
 from equilabel.storage.errors import causes, is_shortage
 from equilabel.storage.table import as_features
+from equilabel.widget.logic.outlines import outline
 from equilabel.widget.napari_types import Table
 
 from .choices import Choices

@@ -10,8 +10,8 @@ from napari.utils.colormaps import Colormap
 from napari.utils.transforms import Affine
 
 from equilabel.array_types import Array, HostArray
-from equilabel.segmentation.outlines import Outlines, outline
 from equilabel.widget.logic.outcomes import KEY
+from equilabel.widget.logic.outlines import Outlines, outline
 from equilabel.widget.logic.planes import Plane
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Layer, Viewer
