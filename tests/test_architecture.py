@@ -178,7 +178,7 @@ def test_the_plugin_sees_only_the_facade_and_rooms_without_kernels():
     )
     seen = {each.split()[-1].removeprefix("equilabel.") for each in seen_from("widget", *rooms)}
     large = "chunked.viewing"  # images that do not fit into memory
-    selected = {"segmentation.outlines", "segmentation.selection"}
+    selected = {"segmentation.outlines", "segmentation.result"}
     assert seen <= {large, "devices.compiling", "devices.threads", *selected}
 
 

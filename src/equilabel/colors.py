@@ -1,19 +1,22 @@
-"""Gray values of color images: their luminance, one of their colors, or a stain."""
+"""Channels of an image; of color images also their luminance, one of their colors, or a stain."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.arguments import check_choice
+from equilabel.arguments import check_choice, check_whole, shown
 from equilabel.devices import library
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from equilabel.array_types import Array
 
 STAINS = ("hematoxylin", "eosin", "dab")
 COLORS = ("gray", "red", "green", "blue", *STAINS)
+SIDE = 16  # pixels; smaller images are not taken for RGB
 LUMINANCE = (0.2125, 0.7154, 0.0721)  # weights of red, green and blue in scikit-image
 
 
@@ -68,3 +71,67 @@ def check_color(name: str, color: str, count: int) -> str:
         )
         raise ValueError(message)
     return found
+
+
+def take_channel(image: Array, axis: int | None, channel: int | str | None) -> tuple[Array, Array]:
+    """Return the channel to binarize, and the image to measure, whose last axis holds the channels.
+
+    Raises TypeError or ValueError if the axis or the channel does not exist or is missing.
+    """
+    if isinstance(channel, str) and axis is not None:
+        check_channel(image.shape, axis, 0)
+        channels = np.moveaxis(image, axis, -1)
+        return gray(channels, check_color("channel", channel, channels.shape[-1])), channels
+    picked = check_channel(image.shape, axis, channel)
+    if picked is None or axis is None:
+        return image, image
+    channels = np.moveaxis(image, axis, -1)
+    return channels[..., picked], channels
+
+
+def check_channel(shape: Sequence[int], axis: int | None, channel: Any) -> int | None:
+    """Return the index of the channel to binarize, or None without an axis of channels.
+
+    Raises the errors of `take_channel`.
+    """
+    axis = None if axis is None else check_whole("channel_axis", axis)
+    if channel is not None and (axis is not None or not isinstance(channel, str)):
+        channel = check_whole("channel", channel)
+    if axis is None:
+        if channel is not None:
+            message = (
+                "channel needs channel_axis, the axis that counts channels; got "
+                f"{shown(channel)} and channel_axis=None. Pass channel_axis, such as -1, "
+                "or leave channel out."
+            )
+            raise ValueError(message)
+        return None
+    rank = len(shape)
+    if not -rank <= axis < rank:
+        message = f"channel_axis must be an axis of the image, 0 to {rank - 1}; got {shown(axis)}."
+        raise ValueError(message)
+    count = shape[axis]
+    if channel is None and count != 1:
+        message = (
+            f"channel must be one of 0 to {count - 1}, as the image has several; got None. "
+            "Pass channel=0 for the first."
+        )
+        raise ValueError(message)
+    if channel is not None and not 0 <= channel < count:
+        message = f"channel must be one of 0 to {count - 1}; got {shown(channel)}."
+        raise ValueError(message)
+    return channel or 0
+
+
+def refuse_colors(image: Array, axis: int | None, *, stacked: bool) -> None:
+    """Raise ValueError if an image without an axis of channels has the shape of an RGB image."""
+    if axis is not None or image.ndim != 3 + stacked or image.dtype == np.bool_:
+        return
+    *sides, colors = image.shape[-3:]
+    if colors in (3, 4) and min(sides) >= SIDE:
+        message = (
+            f"channel_axis must be given for an image shaped like RGB; got None for shape "
+            f"{image.shape}. Pass channel_axis=-1 and channel='gray', or gray values; if it is a "
+            f"volume, put its {colors} planes first: np.moveaxis(image, -1, {int(stacked)})."
+        )
+        raise ValueError(message)

@@ -84,13 +84,14 @@ def test_noise_is_the_same_to_the_last_bit(shape, chunks, stacked, sampled, monk
     image.flat[3] = np.nan
     image[-1] = image[-1] if stacked else np.inf
     known = []
-    compare = binarization._compare_locally
+    compare = binarization.compare_with_means
 
-    def noted(part, widths, shift, **how):
-        known.append(shift)
-        return compare(part, widths, shift, **how)
+    def noted(*given, shifts, **how):
+        known.extend(shifts.values())
+        return compare(*given, shifts=shifts, **how)
 
-    monkeypatch.setattr(binarization, "_compare_locally", noted)
+    monkeypatch.setattr(binarization, "compare_with_means", noted)
+    monkeypatch.setattr("equilabel.chunked.segment.compare_with_means", noted)
     options = {"block_size": 7, "offset": "auto", "stacked": stacked, "properties": ["label"]}
     expected = segment(image, "local", **options)
     found = segment_chunked(image, "local", chunks=chunks, scheduler="synchronous", **options)

@@ -125,7 +125,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(
     ("jobs", "words"), [pytest.param(1, (), marks=pytest.mark.long), (2, ()), (2, ZARR)]
 )
-def test_a_run_that_is_killed_loses_two_images_for_each_process_and_two_more_at_most(here, jobs, words):
+def test_a_run_that_is_killed_loses_two_images_a_process_and_two_more_at_most(here, jobs, words):
     rng = random.Random(jobs)
     for number in range(40):
         tiff(f"in/{number:02}.tif", picture((64, 64), objects=1 + number % 4))

@@ -620,9 +620,9 @@ IMAGE = two_classes()
         ({"sigma": "wide"}, ValueError, "sigma must be a number.*; got 'wide'"),
         ({"sigma": "500um", "spacing": 0.1, "unit": "um"}, ValueError, "500um', 5000 pixels"),
         ({"spacing": 0}, ValueError, "spacing must be positive and finite; got 0"),
-        ({"spacing": (1, -1)}, ValueError, r"spacing must be positive and finite; got \(1, -1\)"),
-        ({"spacing": (1, 1, 1)}, ValueError, "spacing must be .* each of 2 axes"),
-        ({"spacing": {"X": 1}}, TypeError, "spacing must be a number"),
+        ({"spacing": (1, -1)}, ValueError, "spacing must be positive and finite; got -1"),
+        ({"spacing": (1, 1, 1)}, ValueError, "spacing must be a number or 2 numbers"),
+        ({"spacing": {"X": 1}}, ValueError, "spacing must be a number or 2 numbers"),
     ],
 )
 def test_a_wrong_argument_is_named(arguments, error, message):

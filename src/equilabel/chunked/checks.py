@@ -18,8 +18,8 @@ from equilabel.arguments import (
     check_whole,
     shown,
 )
+from equilabel.colors import check_channel
 from equilabel.measuring.properties import PROPERTIES, resolve_names
-from equilabel.segmentation.checks import check_channel
 from equilabel.segmentation.filters import as_pixels
 from equilabel.storage.files import is_remote
 from equilabel.storage.ome_zarr import ZarrImage, find_image

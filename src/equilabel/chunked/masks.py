@@ -17,7 +17,6 @@ from equilabel.segmentation.binarization import (
     SAMPLED,
     compare_with,
     differences,
-    from_mask,
     noise_of,
 )
 from equilabel.segmentation.filters import extremes
@@ -26,6 +25,7 @@ from equilabel.segmentation.thresholds import (
     CRITERIA,
     count_floats,
     count_integers,
+    from_mask,
     level_of_integers,
 )
 

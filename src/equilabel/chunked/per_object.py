@@ -1,4 +1,4 @@
-"""A threshold for each object of an image in blocks, as in `segmentation.per_object`.
+"""A threshold for each object of an image in blocks, as in `segmentation.binarization`.
 
 Objects above Li's level of 65,536, and dim ones above a lower level, are labeled and split across
 faces; their pixels and sums add up over blocks.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel.labeling.problem import make_problem
-from equilabel.segmentation.per_object import MIXED, NECK, TOP, Levels, Scale, are_dim
+from equilabel.segmentation.binarization import MIXED, NECK, TOP, Levels, Scale, are_dim
 from equilabel.segmentation.splitting import make_rule
 
 from .checkpoints import noted

@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 
 from equilabel.arguments import check_flags
+from equilabel.colors import refuse_colors
 from equilabel.labeling.problem import make_problem
 from equilabel.measuring import check_spacing
 from equilabel.segmentation.binarization import check_local, compare_with_means, widths_of_block
-from equilabel.segmentation.checks import (
-    check_sizes,
-    check_threshold,
-    in_pixels,
-    refuse_colors,
-)
+from equilabel.segmentation.checks import check_sizes, check_threshold
 from equilabel.segmentation.filters import check_axes, widths_in_pixels
 from equilabel.segmentation.result import Segmentation
 from equilabel.segmentation.splitting import make_rule
-from equilabel.segmentation.stages import default_properties, depth_of, radii_in_pixels
+from equilabel.segmentation.stages import (
+    default_properties,
+    depth_of,
+    in_pixels,
+    radii_in_pixels,
+)
 
 from .blocks import Blocks
 from .checkpoints import noted
@@ -370,7 +371,7 @@ def segment_chunked(
     problem = problem_of_gray(pretend(source), level=Level(0.0, False), dark=bool(dark), **how)
     path = check_out(out, base, resume=resume)
     engine = Engine(scheduler, workers, reachable=not is_in_memory(image))
-    used_pixels = in_pixels(rank + first, sigma, block_size, depth, *sizes, **lengths)
+    used_pixels = in_pixels(rank + first, radii, sigma, block_size, depth, sizes, **lengths)
     work = Segmenting(
         threshold=level,
         how=how,
@@ -399,5 +400,5 @@ def segment_chunked(
         spacing=distances,
         method=problem.method.name,
         device=problem.device,
-        in_pixels=used_pixels | radii.in_pixels(first),
+        in_pixels=used_pixels,
     )

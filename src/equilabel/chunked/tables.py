@@ -11,8 +11,7 @@ from equilabel.measuring import Counts, count_part
 from equilabel.measuring.counts import Layout, Values
 from equilabel.measuring.parts import merge_counts
 from equilabel.measuring.properties import compute_columns, make_plan
-from equilabel.segmentation.selection import select_components
-from equilabel.segmentation.stages import make_table
+from equilabel.segmentation.stages import make_table, select_components
 from equilabel.storage.remote import make_folder, remove_tree
 from equilabel.storage.table import write_table
 

@@ -50,6 +50,7 @@ def check_spacing(spacing: float | Sequence[float] | None, rank: int) -> tuple[f
         message = f"spacing must be a number or {rank} numbers; got {shown(spacing)}."
         raise ValueError(message)
     rules: Any = {"kinds": "of numbers", "rule": "positive and finite"}
+    rules["remedy"] = "Leave it out where pixels have no known size."
     steps = tuple(check_number("spacing", step, TINY, finite=True, **rules) for step in given)
     return steps * rank if single else steps
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -39,9 +38,8 @@ def expose(
     """Record expected photons with a camera: whole gray values from 0 to `white`, as float32.
 
     `gain` is in gray values per photon; `offset` and `read_noise` are in gray values. Poisson
-    numbers are made from normal ones: the square root of a Poisson number is nearly normal with
-    standard deviation 1/2. Every pixel uses equally many random numbers, so that a rounding error
-    on another machine changes one pixel, not all that follow.
+    numbers are squares of normal ones: every pixel uses equally many random numbers, so that a
+    rounding error on another machine changes one pixel, not all that follow.
     """
     image = np.sqrt(np.maximum(photons, 0))
     image += np.float32(0.5) * rng.standard_normal(photons.shape, dtype=np.float32)
@@ -66,8 +64,8 @@ def draw(
 ) -> tuple[Box, NDArray[np.float32]]:
     """Return the box that a nucleus can touch, and distances from its center: 1 is its border.
 
-    A nucleus is an ellipsoid, `stretch` times longer along the unit vector `axis` than across it
-    (`radius`, in the unit of the spacing), and pointed in the direction of `skew`.
+    It is an ellipsoid, `stretch` times longer along the unit vector `axis` than across it, where it
+    has the `radius`, in the unit of the spacing, and pointed in the direction of `skew`.
     """
     reach = 1.25 * radius * max(stretch, 1.0) / spacing
     start = np.clip(np.ceil(center - reach).astype(int), 0, shape)
@@ -94,8 +92,8 @@ def scatter(
 ) -> Iterator[tuple[Box, NDArray[np.float32]]]:
     """Place nuclei of a median radius until they cover a fraction, below 0.5, of a mask.
 
-    Yields the result of `draw` for each; the mask becomes True where nuclei are. A nucleus is left
-    out if more than the fraction `overlap` of it is on others.
+    Yields the result of `draw` for each; the mask becomes True there. A nucleus is left out if more
+    than the fraction `overlap` of it is on others.
     """
     ndim, sizes = mask.ndim, np.asarray(spacing, dtype=float)
     ball = np.pi ** (ndim / 2) / {1: 0.8862, 2: 1.0, 3: 1.3293}.get(ndim, 2.0 ** (ndim / 2 - 1))
@@ -120,16 +118,11 @@ def scatter(
 
 
 def nuclei_mask(shape: Sequence[int] = (512, 512), seed: int = 0) -> NDArray[np.bool_]:
-    """Make a mask of nuclei, some of which touch, for benchmarks of labeling.
-
-    They cover 15 % of an image of one or two axes and 10 % of others; (4096, 4096) holds about
-    5,000, (256, 256, 256) about 900.
+    """Make a mask of nuclei, some of which touch: 15 % of a plane, 10 % of a volume.
 
     Parameters
     ----------
-    shape : sequence of int
-        One axis or more.
-    seed : int
+    shape, seed : sequence of int of any length, int
 
     Returns
     -------
@@ -150,16 +143,14 @@ def nuclei_mask(shape: Sequence[int] = (512, 512), seed: int = 0) -> NDArray[np.
 
 
 def nuclei_2d(shape: Sequence[int] = (512, 512), seed: int = 0) -> NDArray[np.uint16]:
-    """Make a fluorescence image of nuclei, with the noise of a camera.
+    """Make a fluorescence image of nuclei under uneven light, with the noise of a camera.
 
-    Illumination is uneven and decreases toward one corner. Some nuclei are three times dimmer than
-    others, and some touch. Chromatin makes them mottled, out-of-focus light makes them hazy. The
-    camera adds photon noise, read noise and an offset of 100.
+    Some nuclei are three times dimmer than others, and some touch. Chromatin makes them mottled,
+    out-of-focus light makes them hazy. The camera adds an offset of 100.
 
     Parameters
     ----------
-    shape : (height, width)
-    seed : int
+    shape, seed : (height, width), int
 
     Returns
     -------
@@ -188,8 +179,7 @@ def nuclei_3d(shape: Sequence[int] = (32, 192, 192), seed: int = 0) -> NDArray[n
 
     Parameters
     ----------
-    shape : (depth, height, width)
-    seed : int
+    shape, seed : (depth, height, width), int
 
     Returns
     -------
@@ -210,11 +200,7 @@ def nuclei_3d(shape: Sequence[int] = (32, 192, 192), seed: int = 0) -> NDArray[n
 
 
 def _nuclei(
-    shape: tuple[int, ...],
-    rng: np.random.Generator,
-    *,
-    spacing: Sequence[float],
-    **options: float,
+    shape: tuple[int, ...], rng: np.random.Generator, *, spacing: Sequence[float], **options: float
 ) -> NDArray[np.float32]:
     """Draw mottled nuclei with soft borders, the median one of brightness 1; see `scatter`."""
     light = np.zeros(shape, dtype=np.float32)
@@ -235,8 +221,7 @@ RADIUS = 10.5  # pixels, of a nucleus about to divide
 CYCLE = 18  # frames from one division to the next
 
 
-@dataclass
-class Cells:
+class Cells(NamedTuple):
     """Cells of one frame, arrays with an entry for each."""
 
     place: NDArray[np.float64]  # (N, 2), in pixels
@@ -255,30 +240,21 @@ class Cells:
         """Return how far each cell moves away from those it overlaps, (N, 2)."""
         apart = self.place[:, None] - self.place
         distance = np.maximum(np.sqrt((apart**2).sum(axis=-1)), 0.1)
-        reach = 1.35 * (self.radius[:, None] + self.radius)
-        force = np.maximum(reach - distance, 0) / distance
+        force = np.maximum(1.35 * (self.radius[:, None] + self.radius) - distance, 0) / distance
         return np.asarray(0.3 * np.einsum("ij,ijk->ik", force, apart))
 
 
 def movie(shape: Sequence[int] = (16, 192, 192), seed: int = 0) -> NDArray[np.uint16]:
-    """Make a time-lapse of nuclei that wander, push each other away, grow and divide.
-
-    A nucleus brightens and stretches before it divides into two of half its area. The dye
-    bleaches over the frames.
+    """Make a time-lapse of nuclei that wander, push each other away, grow, divide and bleach.
 
     Parameters
     ----------
-    shape : (frames, height, width)
-    seed : int
+    shape, seed : (frames, height, width), int
+        Up to about 1500 by 1500 pixels: every pair of cells is compared in every frame.
 
     Returns
     -------
     (frames, height, width) array of uint16
-
-    Notes
-    -----
-    Every pair of cells is compared in every frame: this is meant for up to some thousand cells,
-    frames of about 1500 by 1500 pixels.
 
     Examples
     --------
@@ -299,7 +275,7 @@ def movie(shape: Sequence[int] = (16, 192, 192), seed: int = 0) -> NDArray[np.ui
         brightness=np.exp(0.2 * rng.standard_normal(count)),
     )
     for _ in range(12):
-        cells.place = np.clip(cells.place + cells.push(), 0, size)
+        cells = cells._replace(place=np.clip(cells.place + cells.push(), 0, size))
     image = np.empty((frames, *size), dtype=np.uint16)
     for number in range(frames):
         light = blur(_render(cells, mottle), (1.0, 0.8), (0.15, 12.0))
@@ -311,9 +287,9 @@ def movie(shape: Sequence[int] = (16, 192, 192), seed: int = 0) -> NDArray[np.ui
 
 def _advance(cells: Cells, size: list[int], rng: np.random.Generator) -> Cells:
     """Move to the next frame: divide, push, wander."""
-    cells.age += 1
+    cells.age[:] += 1
     mothers, count = np.flatnonzero(cells.age >= cells.cycle), len(cells.age)
-    cells = Cells(*(np.concatenate([each, each[mothers]]) for each in vars(cells).values()))
+    cells = Cells(*(np.concatenate([each, each[mothers]]) for each in cells))
     new = np.append(mothers, np.arange(count, len(cells.age)))  # both daughters of each
     angle = cells.angle[mothers]
     shift = 0.75 * RADIUS * np.stack([np.sin(angle), np.cos(angle)], axis=1)
@@ -321,10 +297,10 @@ def _advance(cells: Cells, size: list[int], rng: np.random.Generator) -> Cells:
     cells.age[new] = 0
     cells.cycle[new] = CYCLE * (0.85 + 0.3 * rng.random(len(new)))
     cells.angle[new] += np.pi / 2 + rng.normal(0, 0.3, len(new))
-    cells.speed = 0.7 * cells.speed + rng.normal(0, 0.7, cells.speed.shape)
-    cells.angle += rng.normal(0, 0.08, len(cells.angle))
-    cells.place = np.clip(cells.place + cells.speed + cells.push(), -4, np.add(size, 4))
-    return cells
+    speed = 0.7 * cells.speed + rng.normal(0, 0.7, cells.speed.shape)
+    angle = cells.angle + rng.normal(0, 0.08, len(cells.angle))
+    place = np.clip(cells.place + speed + cells.push(), -4, np.add(size, 4))
+    return cells._replace(speed=speed, angle=angle, place=place)
 
 
 def _render(cells: Cells, mottle: NDArray[np.float32]) -> NDArray[np.float32]:

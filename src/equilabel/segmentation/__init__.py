@@ -6,29 +6,28 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from equilabel.arguments import check_callable, check_flag, check_flags, check_names
+from equilabel.colors import refuse_colors, take_channel
 from equilabel.devices import place, resolve, take, using
 from equilabel.labeling import problem_of, solve
 from equilabel.measuring import check_spacing, make_request, with_columns
 from equilabel.papers import find_method
+from equilabel.storage.metadata import knows_images
 
-from .checks import check_sizes, in_pixels, knows_images, refuse_colors, take_channel
-from .filters import as_pixels, smooth
+from .checks import check_sizes
+from .filters import as_pixels, in_finest_pixels, smooth
 from .remembered import ignore, remember, segment_again
 from .result import Segmentation
-from .seeds import reach
 from .stages import (
     Splitting,
+    Stages,
     check_beside,
     check_track,
-    counted_for,
     default_properties,
-    drop,
+    depth_of,
     find_foreground,
-    grow_objects,
-    measure_objects,
+    in_pixels,
     properties_for,
     radii_in_pixels,
-    split_objects,
 )
 
 if TYPE_CHECKING:
@@ -84,43 +83,35 @@ def segment(
     Parameters
     ----------
     image : (M, N[, ...]) array of bool, int or float
-        Image to segment, of 1 to 6 axes: a NumPy array or, as for `label`, an array on a GPU; or
-        what `read` returns, which knows spacing, unit, channels and frames.
+        1 to 6 axes, as NumPy array or on a GPU; or what `read` returns, which knows spacing, unit,
+        channels and frames.
     threshold : str, float or (float, float)
         A method ("otsu", "li", "triangle", "yen", "isodata", "mean", "minimum", "local" or
         "per_object"), a number, or (low, high) for hysteresis. See `binarize`.
     background : float, str, or a sequence of them, optional
-        Subtract an uneven background before all other stages, with a white top-hat (a black one if
-        `dark`). This is the radius of its box: choose it larger than your objects, because anything
-        wider counts as background. A number of pixels or a length with a unit, as for `sigma`.
-        `threshold` is compared with the image after the subtraction; intensities are measured in
-        the original image.
+        Subtract an uneven background before all other stages, as `subtract_background` does. This
+        is the radius of a box: choose it larger than your objects, because anything wider counts as
+        background. A number of pixels or a length with a unit, as for `sigma`. `threshold` is
+        compared with the image after the subtraction; intensities are those of the original image.
     background_method : {"top_hat", "rolling_ball"}
         With the rolling ball, `background` is the radius of the ball. The ball also removes smooth
-        slopes, but takes much longer, and is computed on the CPU even for images on a GPU. Gray
-        values are scaled so that the range of the image is 255, as in an 8-bit image; one gray
-        value is then as high as a pixel is wide.
+        slopes, but takes much longer, and is computed on the CPU even for images on a GPU.
     sigma : float, str, or a sequence of them
         Standard deviation of the Gaussian that smooths the image before the threshold, for all axes
         or for each: a number of pixels, or a length with a unit, "0.3um".
     dark : bool
         Whether objects are darker than the background.
-    block_size : int or str, optional
-        Width of the neighborhood of a local threshold: an odd number of pixels, or a length with a
-        unit.
-    offset : float or "auto"
-        Subtracted from a local threshold. "auto": objects must differ from their surroundings by
-        three times the noise.
+    block_size, offset : optional
+        Width of the neighborhood of a local threshold, and what is subtracted from it, as for
+        `binarize`.
     closing, opening : float, str, or a sequence of them
         Radius of the ball of a morphological closing, which fills gaps of the foreground that are
-        too narrow for the ball, and of an opening, which removes specks and bridges that are too
-        narrow for it. Given as `sigma`.
+        too narrow for the ball, and of an opening, which removes specks and bridges that are.
+        Given as `sigma`.
     fill_holes : bool
-        Whether to fill the holes of objects: background that is not connected to the border of the
-        image.
+        Whether to fill the holes of objects: background not connected to the border of the image.
     connectivity, method, device
-        As for `label`. On a GPU, only the table is copied to the host. A mask is computed only for
-        filling holes, closing and opening, hysteresis, and thresholds by place or by object.
+        As for `label`. On a GPU, only the table is copied to the host.
     split : bool, float or str
         Whether to split objects that touch, as `split_touching` does; or its tolerance, in pixels
         or as a length with a unit. True means its default; False and 0 mean no splitting.
@@ -134,8 +125,8 @@ def segment(
     mask : array of bool, optional
         Where objects may be: other pixels are background. The threshold is that of the whole image.
     min_size, max_size : int or str
-        Smallest and largest size of an object; other objects are dropped. A number of pixels, or an
-        area (in 3D a volume) with a unit: "5um2", "1um3".
+        Smallest and largest size of an object, in pixels, or an area (in 3D a volume) with a unit:
+        "5um2", "1um3"; other objects are dropped.
     exclude_border : bool
         Whether to drop objects that touch the border of the image. Axes of length 1 have no border.
     grow : float or str
@@ -211,33 +202,43 @@ def segment(
     check_track(track, stacked)
     scale: dict[str, Any] = {"spacing": None if spacing is None else distances, "unit": unit}
     seeds, inside = check_beside(markers, mask, pixels)
-    splitting = Splitting.of(split, split_by, seeds, rank, dark=dark, **scale)
-    far = reach("grow", grow, **scale)
+    splitting = Splitting(depth_of(split, rank, split_by, **scale), split_by, seeds, dark)
+    far = in_finest_pixels("grow", grow, **scale)
     sizes = check_sizes(min_size, max_size, rank, **scale)
     radii = radii_in_pixels(pixels.ndim, background, closing, opening, stacked=stacked, **scale)
     wanted = default_properties(rank, distances, stacked) if properties is None else properties
     names = properties_for(keep, check_names("properties", wanted))
     report = check_callable("progress", progress) or ignore
+    binarizing: Any = {"sigma": sigma, "dark": dark, "block_size": block_size, "offset": offset}
+    binarizing |= {"stacked": stacked, **scale}
     where, home = resolve(device, source), resolve("auto", source)
     with using(home if where == "cpu" else where):
         pixels, channels = place(pixels, where), place(channels, where)
-        how: Any = {"sigma": sigma, "dark": dark, "block_size": block_size, "offset": offset}
-        how |= {"background_method": background_method, "fill_holes": fill_holes, "mask": inside}
-        found = find_foreground(pixels, threshold, radii, report, stacked=stacked, **how, **scale)
-        foreground, level = found
+        foreground, level = find_foreground(
+            pixels,
+            threshold,
+            radii,
+            report,
+            method=background_method,
+            fill_holes=fill_holes,
+            mask=inside,
+            **binarizing,
+        )
         report("label")
         problem = problem_of(*foreground, connectivity, stacked, method, where)
-        wanted = counted_for(names, exclude_border=exclude_border)
+        wanted = [*names, "num_pixels", *(("touches_border",) if exclude_border else ())]
         request = make_request(wanted, channels, problem.image.shape, spacing, stacked=stacked)
         request = request if keep else with_columns(request, problem.image.shape, where)
         made = solve(problem, splitting.first(request), painted=splitting.needed)
         gray, hops = partial(smooth, pixels, sigma, stacked=stacked, **scale), connectivity or rank
-        made = split_objects(made, request, splitting, hops, report, gray)
-        made = drop(problem, made, request, report, limits=sizes, exclude_border=exclude_border)
-        made = grow_objects(made, request, far, inside, report)
-        table, count = measure_objects(request, made, names, keep, report, track=track)
+        stages = Stages(problem, request, report)
+        made = stages.split(made, splitting, hops, gray)
+        made = stages.drop(made, sizes, exclude_border=exclude_border)
+        made = stages.grow(made, far, inside)
+        table, count = stages.measure(made, names, keep, track=track)
         labels = place(made.labels, home)
-    lengths = (sigma, block_size, splitting.depth if splitting.at_necks else None)
+    depth = splitting.depth if splitting.at_necks else None
+    lengths = (pixels.ndim, radii, sigma, block_size, depth, sizes)
     objects = Segmentation(
         labels=labels,
         table=table,
@@ -247,8 +248,7 @@ def segment(
         spacing=distances,
         method=find_method(method).name,
         device=where,
-        in_pixels=in_pixels(pixels.ndim, *lengths, *sizes, reach=far, stacked=stacked, **scale)
-        | radii.in_pixels(stacked),
+        in_pixels=in_pixels(*lengths, stacked=stacked, grow=far, **scale),
     )
     remember(source, options, objects, request, names)
     return objects

@@ -8,22 +8,30 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 import numpy as np
 
 from equilabel.arguments import check_flag
-from equilabel.devices import is_on_cuda, library, resolve, threads, using
+from equilabel.devices import fetch, library, resolve, threads, using
 from equilabel.domains.grid import Foreground
 from equilabel.labeling import label
+from equilabel.measuring import count_labels, make_request
 
 from .checks import check_block, check_number, check_threshold, reject_unused
 from .filters import (
     as_pixels,
+    distances_of,
     each_piece,
     extremes,
     gaussian,
-    per_axis,
     smoothed,
     warn_of_wide_blur,
     widths_in_pixels,
 )
-from .thresholds import find_threshold
+from .splitting import split_touching
+from .thresholds import (
+    ThresholdedImage,
+    count_integers,
+    descend,
+    find_threshold,
+    from_mask,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,52 +43,19 @@ if TYPE_CHECKING:
     from equilabel.quantities import Lengths
 
 
-# ---- The foreground of an image: its pixels and the threshold they are compared with
-
-
-class ThresholdedImage(NamedTuple):
-    """Pixels (gray values or a mask) and the comparison that is true for foreground.
-
-    The number in `foreground` has the type of the pixels. No mask is computed until `mask` is
-    called.
-    """
-
-    pixels: Array
-    foreground: Foreground
-
-    def mask(self) -> Array:
-        """Return the foreground as an array of bool."""
-        if self.pixels.dtype == np.bool_:
-            return self.pixels
-        if is_on_cuda(self.pixels):
-            return self.foreground.mask(self.pixels)
-        mask, compare = np.empty(self.pixels.shape, np.bool_), self.foreground.mask
-        each_piece(lambda out, pixels: np.copyto(out, compare(pixels)), mask, self.pixels)
-        return mask
-
-
-def from_mask(mask: Array) -> ThresholdedImage:
-    """Wrap a mask as a thresholded image."""
-    return ThresholdedImage(mask, Foreground("!=", np.False_, values=False))
-
-
 def apply_threshold(
     image: ArrayLike,
     threshold: Any,
     *,
-    sigma: Lengths = 0.0,
-    spacing: float | Sequence[float] | None = None,
-    unit: str | None = None,
-    dark: bool = False,
-    block_size: Lengths | None = None,
-    offset: Offset = 0.0,
-    stacked: bool = False,
+    sigma: Lengths,
+    spacing: float | Sequence[float] | None,
+    unit: str | None,
+    dark: bool,
+    block_size: Lengths | None,
+    offset: Offset,
+    stacked: bool,
 ) -> tuple[ThresholdedImage, float | tuple[float, float] | None]:
-    """Smooth an image and find its threshold; arguments and threshold as for `binarize`.
-
-    The result holds a mask if no single number tells foreground from background: for a local
-    threshold and hysteresis.
-    """
+    """Smooth an image and find its threshold; arguments and threshold as for `binarize`."""
     pixels = as_pixels(image, stacked=stacked)
     level = check_threshold(threshold)
     scale: Any = {"spacing": spacing, "unit": unit, "stacked": stacked}
@@ -94,12 +69,8 @@ def apply_threshold(
     if isinstance(level, tuple):
         return from_mask(_hysteresis(pixels, *level, dark=dark, stacked=stacked)), level
     if level == "per_object":
-        from .per_object import threshold_objects
-
-        how: Any = {"dark": dark, "stacked": stacked, "spacing": None}
-        if spacing is not None:
-            apart = per_axis("spacing", spacing, pixels.ndim, stacked=stacked)
-            how["spacing"] = apart[stacked:]
+        apart = distances_of(spacing, pixels.ndim, stacked)
+        how: Any = {"dark": dark, "stacked": stacked, "spacing": apart}
         mask, found = threshold_objects(pixels, span, **how)
         return from_mask(mask), found
     constant = False
@@ -124,7 +95,8 @@ def compare_with(
     if pixels.dtype.kind == "f":
         with np.errstate(over="ignore"):
             level = pixels.dtype.type(level)
-        return ThresholdedImage(pixels, Foreground(_operator(dark, strict), level, values=False))
+        below: Compare = "<" if strict else "<="
+        return ThresholdedImage(pixels, Foreground(below if dark else ">", level, values=False))
     # Comparing integers with an integer is exact beyond 2^53, and fast.
     limits = np.iinfo(pixels.dtype)
     if level < limits.min or (level == limits.min and dark and strict):
@@ -132,14 +104,7 @@ def compare_with(
     if level >= limits.max and not (dark and strict):
         return from_mask(np.full_like(pixels, dark, dtype=np.bool_))
     whole = pixels.dtype.type(math.floor(level) - (dark and strict))
-    return ThresholdedImage(pixels, Foreground(_operator(dark, strict=False), whole, values=False))
-
-
-def _operator(dark: bool, strict: bool) -> Compare:
-    """Return the comparison of foreground with a level."""
-    if not dark:
-        return ">"
-    return "<" if strict else "<="
+    return ThresholdedImage(pixels, Foreground("<=" if dark else ">", whole, values=False))
 
 
 def _hysteresis(pixels: HostArray, low: float, high: float, *, dark: bool, stacked: bool) -> Array:
@@ -198,29 +163,23 @@ def compare_with_means(
 ) -> Array:
     """Return the foreground by comparing pixels with the Gaussian mean around them.
 
-    `widths` are those of the Gaussian, in pixels, 0 along the axis of a stack, whose first image
-    here is `first`. Of each image in `shifts`, so much is subtracted from the mean (dark: added);
-    others have no foreground: their pixels are equal.
+    `first` is the first image of a stack here. Of each image in `shifts`, so much is subtracted
+    from the mean (dark: added); others have no foreground: their pixels are equal.
     """
     mask = library(pixels).zeros(pixels.shape, np.bool_)
+    dtype = np.dtype(np.float32 if pixels.dtype == np.float32 else np.float64)
     for place in range(len(pixels)) if stacked else (...,):
         image = first + place if isinstance(place, int) else 0
-        if image in shifts:
-            shift = -shifts[image] if dark else shifts[image]
-            mask[place] = _compare_locally(pixels[place], widths[stacked:], shift, dark=dark)
-    return mask
-
-
-def _compare_locally(part: Array, widths: Sequence[float], shift: float, *, dark: bool) -> Array:
-    """Compare each pixel of an image with the Gaussian mean around it, less `shift`."""
-    dtype = np.dtype(np.float32 if part.dtype == np.float32 else np.float64)
-    values = gaussian(part, dtype, widths, mode="reflect").values
-    np.add(values, -shift, out=values)
-    threads.check()
-    with np.errstate(all="ignore"):
-        mask = part < values if dark else part > values
-    if part.dtype.kind == "f":
-        mask |= part == (-np.inf if dark else np.inf)
+        if image not in shifts:
+            continue
+        part = pixels[place]
+        level = gaussian(part, dtype, widths[stacked:], mode="reflect").values
+        np.add(level, shifts[image] if dark else -shifts[image], out=level)
+        threads.check()
+        with np.errstate(all="ignore"):
+            mask[place] = part < level if dark else part > level
+        if part.dtype.kind == "f":
+            mask[place] |= part == (-np.inf if dark else np.inf)
     return mask
 
 
@@ -250,15 +209,202 @@ def differences(one: Array, other: Array, picked: Any) -> Array:
 
 
 def noise_of(found: Sequence[Array]) -> float:
-    """Return the noise of an image from the differences of its pixels along each axis.
+    """Return the noise of an image from the median of differences of pixels along each axis.
 
-    It follows from their median, so that edges of objects do not matter; those of neighbors, which
-    smoothing makes alike, are not used.
+    Edges of objects do not matter then; neighbors, which smoothing makes alike, are not compared.
     """
     if not sum(each.size for each in found):
         return 0.0
     xp = library(found[0])
     return float(xp.median(xp.concatenate(found))) / MEDIAN
+
+
+# ---- A threshold for each object, so that dim ones are found beside bright ones
+# All of it is computed in 65,536 gray values: sums are exact, and every device finds the same.
+
+SHARE = 2 / 3  # of the way from the background to the mean of an object
+NECK = 0.5  # pixels: the tolerance at which objects are split before their means are taken
+TOP = 2**16 - 1  # largest gray value
+# Dim objects: their level is halfway from the background to Li's, and so many standard deviations
+# of the background above it; of a part and of its component at most so much is above Li's level;
+# and their size is that of other objects, up to a factor.
+HALFWAY, NOISE, BRIGHT, MIXED, ALIKE = 0.5, 4.0, 0.7, 0.8, 3.0
+DEVIATION = 1.4826  # standard deviation of normal noise, by its median absolute deviation
+
+
+def threshold_objects(
+    pixels: Array,
+    span: tuple[Any, Any, bool] | None,
+    *,
+    dark: bool,
+    stacked: bool,
+    spacing: Sequence[float] | None,
+) -> tuple[Array, float]:
+    """Return the foreground, and the level above which objects are searched.
+
+    Objects are the components above Li's level, split at their necks, and dim ones of the same size
+    above a lower level. `span` is what `extremes` returns, if it is known.
+    """
+    xp = library(pixels)
+    if pixels.dtype == np.bool_:
+        return pixels ^ dark, 0.5
+    mask = xp.zeros(pixels.shape, np.bool_)
+    if pixels.size == 0:
+        return mask, math.nan
+    lowest, highest, *_ = span or extremes(pixels)
+    if not lowest < highest:
+        return mask, float(lowest) if lowest == highest else math.nan
+    scale = Scale.between(lowest, highest, dark)
+    gray = xp.empty(pixels.shape, np.uint16)
+    each_piece(scale.convert, pixels, gray)
+    levels = Levels.of(*count_integers(gray)[:2])
+    _above(levels.li, gray, mask)
+    how: Any = {"spacing": spacing, "stacked": stacked}
+    objects = split_touching(mask, tolerance=NECK, **how)
+    objects = _with_dim_ones(objects, gray, mask, levels, how)
+    numbers, _, means = _measured(objects, gray, stacked)
+    own = np.full(int(numbers.max(initial=0)) + 1, TOP, np.uint16)
+    own[numbers] = levels.own(means)
+    own = xp.asarray(own)
+    each_piece(lambda at, some, out: np.greater(some, own[at], out=out), objects, gray, mask)
+    return mask, scale.value_of(levels.li)
+
+
+class Levels(NamedTuple):
+    """Gray values of an image that decide where objects are."""
+
+    background: int  # the median up to Li's level
+    dim: int  # above it dim objects are searched
+    li: int
+
+    @classmethod
+    def of(cls, counts: HostArray, first: int) -> Levels:
+        """Find the levels in the histogram of an image that has several values, from `first`."""
+        level = min(first + _find_li(counts), TOP - 1)
+        below = counts[: max(level - first, 0) + 1]
+        background = _median(below)
+        apart = np.abs(np.arange(len(below)) - background)
+        noise = DEVIATION * _median(np.bincount(apart, below))
+        background += first
+        dim = background + max(HALFWAY * (level - background), NOISE * noise)
+        return cls(background, math.floor(min(dim, level)), level)
+
+    def own(self, means: HostArray) -> HostArray:
+        """Return the levels of objects of some means; they are less than `TOP`."""
+        return np.asarray(self.background + SHARE * (means - self.background)).astype(np.uint16)
+
+
+def _find_li(counts: HostArray) -> int:
+    """Return the last place of the background in a histogram, by Li's criterion; sums are exact."""
+    total, weighted = np.cumsum(counts), np.cumsum(counts * np.arange(len(counts)))
+
+    def means(threshold: float) -> tuple[float, float]:
+        at = min(int(threshold), len(counts) - 2)
+        above = (weighted[-1] - weighted[at]) / (total[-1] - total[at])
+        return weighted[at] / total[at], above
+
+    return int(descend(weighted[-1] / total[-1], 0.5, means))
+
+
+def _median(counts: HostArray) -> int:
+    """Return the place of the median in a histogram."""
+    total = np.cumsum(counts)
+    return int(np.searchsorted(total, total[-1] / 2))
+
+
+def _above(level: int, gray: Array, out: Array) -> None:
+    """Write which gray values are above a level."""
+    each_piece(lambda some, part: np.greater(some, np.uint16(level), out=part), gray, out)
+
+
+def _measured(labels: Array, values: Array, stacked: bool) -> tuple[HostArray, ...]:
+    """Return the labels that occur, their numbers of pixels, and means of `values`."""
+    request = make_request(("area", "intensity_mean"), values, labels.shape, None, stacked=stacked)
+    counts = count_labels(labels, request.values, request.plan)
+    found = request.columns(counts, labels)
+    columns = (found[name][name] for name in ("area", "intensity_mean"))
+    return (fetch(counts.labels), *map(fetch, columns))
+
+
+def are_dim(sizes: HostArray, shares: HostArray, others: HostArray) -> HostArray:
+    """Return which parts are dim objects, from their pixels and the share above Li's level.
+
+    `others` are the pixels of the objects above it, one or more.
+    """
+    ordered = np.sort(others)
+    usual = ordered[_median(ordered)]
+    alike = (sizes * ALIKE >= usual) & (sizes <= usual * ALIKE)
+    return np.asarray((shares < BRIGHT) & alike)
+
+
+def _with_dim_ones(objects: Array, gray: Array, mask: Array, levels: Levels, how: Any) -> Array:
+    """Add dim objects, those of the usual size that are mostly not in `mask`, above Li's level.
+
+    What was found in them gives way. The usual size is that of the object of the median pixel.
+    """
+    xp, stacked = library(gray), how["stacked"]
+    bright = mask.view(np.uint8)
+    lower = xp.empty_like(mask)
+    _above(levels.dim, gray, lower)
+    components = label(lower, stacked=stacked, device=resolve("auto", lower))
+    numbers, _, shares = _measured(components, bright, stacked)
+    chosen = np.zeros(len(numbers) + 1, np.bool_)
+    chosen[numbers] = shares < MIXED
+    known, sizes, _ = _measured(objects, bright, stacked)
+    if not chosen.any() or not len(sizes):
+        return objects
+    chosen = xp.asarray(chosen)
+    each_piece(lambda at, out: xp.copyto(out, chosen[at]), components, lower)
+    parts = split_touching(lower, tolerance=NECK, **how)
+    numbers, own, shares = _measured(parts, bright, stacked)
+    dim = are_dim(own, shares, sizes)
+    renamed = np.zeros(len(numbers) + 1, objects.dtype)
+    renamed[numbers[dim]] = known.max() + numbers[dim]
+    renamed = xp.asarray(renamed)
+
+    def replace(places: Array, out: Array) -> None:
+        new = renamed[places]
+        xp.copyto(out, new, where=new > 0)
+
+    each_piece(replace, parts, objects)
+    return objects
+
+
+class Scale(NamedTuple):
+    """How gray values of an image become numbers from 0 to `TOP`."""
+
+    zero: Any  # the value that becomes 0
+    factor: Any
+    whole: bool  # whether differences of integers are kept as they are
+
+    @classmethod
+    def between(cls, lowest: Any, highest: Any, dark: bool) -> Scale:
+        """Make the scale for an image of these finite values; `dark` exchanges the ends."""
+        zero, sign = (highest, -1) if dark else (lowest, 1)
+        if np.result_type(lowest).kind in "ui" and int(highest) - int(lowest) <= TOP:
+            return cls(zero, sign, whole=True)
+        kind = np.float32 if np.result_type(lowest) == np.float32 else np.float64
+        half = float(highest) / 2 - float(lowest) / 2  # the whole may be more than floats hold
+        factor = min(TOP / half, float(np.finfo(kind).max)) if half else 1.0
+        return cls(kind(zero), kind(sign * factor), whole=False)
+
+    def value_of(self, gray: int) -> float:
+        """Return the value of the image that becomes a gray value."""
+        return float(self.zero) + gray / float(self.factor) * (1 if self.whole else 2)
+
+    def convert(self, pixels: Array, out: Array) -> None:
+        """Write the gray values of some pixels; those of NaN are 0."""
+        if self.whole:  # differences are right modulo 2^8 and so on
+            kind = f"u{pixels.dtype.itemsize}"
+            values, zero = pixels.view(kind), np.asarray(self.zero, pixels.dtype).view(kind)[()]
+            out[...] = values - zero if self.factor > 0 else zero - values
+            return
+        with np.errstate(all="ignore"):
+            half = self.zero.dtype.type(0.5)
+            values = pixels.astype(self.zero.dtype) * half - self.zero * half
+            values = np.rint(values * self.factor)
+            values[np.isnan(values)] = 0
+            out[...] = np.clip(values, 0, TOP)
 
 
 # ---- Binarizing an image, or finding its threshold by one of seven methods
@@ -283,9 +429,6 @@ class _Options(TypedDict, total=False):
     stacked: bool
 
 
-Levels: TypeAlias = "float | tuple[float, float] | None"
-
-
 @overload
 def binarize(
     image: ArrayLike,
@@ -303,17 +446,7 @@ def binarize(
     *,
     return_threshold: Literal[True],
     **options: Unpack[_Options],
-) -> tuple[NDArray[np.bool_], Levels]: ...
-
-
-@overload
-def binarize(
-    image: ArrayLike,
-    threshold: Threshold = ...,
-    *,
-    return_threshold: bool,
-    **options: Unpack[_Options],
-) -> NDArray[np.bool_] | tuple[NDArray[np.bool_], Levels]: ...
+) -> tuple[NDArray[np.bool_], float | tuple[float, float] | None]: ...
 
 
 def binarize(
@@ -345,10 +478,8 @@ def binarize(
     sigma : float, str, or a sequence of them
         Standard deviation of the Gaussian that smooths the image first, in pixels or with a
         unit, "0.3um"; see `smooth`. Default 0: no smoothing.
-    spacing : float or sequence of float, optional
-        Pixel size, for all axes or for each. Lengths with a unit are converted with it.
-    unit : str, optional
-        Unit of `spacing`: "um", "nm", ...
+    spacing, unit
+        As for `smooth`: lengths with a unit are converted with them.
     dark : bool
         Whether objects are darker than the background: pixels at or below the threshold are
         foreground. Hysteresis keeps pixels up to `high` that are connected to pixels up to `low`. A
@@ -358,9 +489,8 @@ def binarize(
         length with a unit, "10um", which is rounded to the nearest odd number of pixels.
     offset : float or "auto"
         For "local": subtracted from the mean of the block. With a negative offset, foreground must
-        differ more from its surroundings. "auto": it must differ by three times the noise, which
-        is estimated from the differences of pixels that are near each other, so that an empty
-        background has no objects.
+        differ more from its surroundings. "auto": it must differ by three times the noise, as
+        estimated from pixels that are near each other; an empty background has no objects then.
     stacked : bool
         Whether the first axis counts independent images. They are smoothed separately, and
         hysteresis and local thresholds do not cross this axis; a method still finds one threshold
@@ -378,11 +508,9 @@ def binarize(
 
     Raises
     ------
-    TypeError
-        If the image is not of a real type, or a number is required and something else is given.
-    ValueError
-        If an argument is out of range, or the method finds no threshold ("minimum" needs a
-        histogram with two peaks).
+    TypeError, ValueError
+        If an argument is of another type or out of range, or the method finds no threshold
+        ("minimum" needs a histogram with two peaks).
 
     Notes
     -----
@@ -421,16 +549,8 @@ def binarize(
     return_threshold = check_flag("return_threshold", return_threshold)
     pixels = as_pixels(image, stacked=stacked)
     with using(resolve("auto", pixels)):
-        foreground, found = apply_threshold(
-            pixels,
-            threshold,
-            sigma=sigma,
-            spacing=spacing,
-            unit=unit,
-            dark=dark,
-            block_size=block_size,
-            offset=offset,
-            stacked=stacked,
-        )
+        how: Any = {"sigma": sigma, "spacing": spacing, "unit": unit, "dark": dark}
+        how |= {"block_size": block_size, "offset": offset, "stacked": stacked}
+        foreground, found = apply_threshold(pixels, threshold, **how)
         mask = foreground.mask()
     return (mask, found) if return_threshold else mask

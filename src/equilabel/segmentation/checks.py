@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import math
-from functools import wraps
-from inspect import signature
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equilabel import arguments
-from equilabel.arguments import check_choice, check_whole, is_sequence, shown
-from equilabel.colors import check_color, gray
-from equilabel.devices import take
+from equilabel.arguments import check_choice, check_whole, is_sequence, normalize_bools, shown
+from equilabel.devices import fetch, place, resolve, take, using
 from equilabel.quantities import WIDEST, length_in_pixels, odd, parse, size_in_pixels
-from equilabel.storage.metadata import TiffImage
 
-from .filters import per_axis, widths_in_pixels
+from .filters import distances_of
 from .thresholds import THRESHOLDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from equilabel.array_types import HostArray
-    from equilabel.quantities import Lengths, Size
+    from equilabel.quantities import Size
 
 
 # ---- Arguments of `binarize`
@@ -77,9 +75,7 @@ def check_block(
     sides: Any = block_size
     if is_sequence(sides) and stacked and len(sides) == ndim:
         sides = sides[1:]
-    distances = None
-    if spacing is not None:
-        distances = per_axis("spacing", spacing, ndim, stacked=stacked)[stacked:]
+    distances = distances_of(spacing, ndim, stacked)
     found = list(length_in_pixels("block_size", sides, inner, spacing=distances, unit=unit))
     for axis, side in enumerate(sides if is_sequence(sides) else [sides] * inner):
         if parse("block_size", side).is_physical:
@@ -107,61 +103,32 @@ def reject_unused(threshold: object, **given: tuple[object, object]) -> None:
             raise ValueError(message)
 
 
-# ---- Other arguments of `segment`: channels and sizes
-
-SIDE_OF_COLORS = 16  # pixels; smaller images are not taken for RGB
+# ---- Arrays beside an image, and sizes
 
 
-def take_channel(
-    image: HostArray, axis: int | None, channel: int | str | None
-) -> tuple[HostArray, HostArray]:
-    """Return the channel to binarize, and the image to measure, whose last axis holds the channels.
-
-    Raises TypeError or ValueError if the axis or the channel does not exist or is missing.
-    """
-    if isinstance(channel, str) and axis is not None:
-        check_channel(image.shape, axis, 0)
-        channels = np.moveaxis(image, axis, -1)
-        return gray(channels, check_color("channel", channel, channels.shape[-1])), channels
-    picked = check_channel(image.shape, axis, channel)
-    if picked is None or axis is None:
-        return image, image
-    channels = np.moveaxis(image, axis, -1)
-    return channels[..., picked], channels
+def place_like(source: HostArray, made: HostArray) -> HostArray:
+    """Return an array of the host on the device of another one."""
+    where = resolve("auto", source)
+    if where == "cpu":
+        return made
+    with using(where):
+        there: HostArray = place(made, where)
+    return there
 
 
-def check_channel(shape: Sequence[int], axis: int | None, channel: Any) -> int | None:
-    """Return the index of the channel to binarize, or None without an axis of channels.
-
-    Raises the errors of `take_channel`.
-    """
-    axis = None if axis is None else check_whole("channel_axis", axis)
-    if channel is not None and (axis is not None or not isinstance(channel, str)):
-        channel = check_whole("channel", channel)
-    if axis is None:
-        if channel is not None:
-            message = (
-                "channel needs channel_axis, the axis that counts channels; got "
-                f"{shown(channel)} and channel_axis=None. Pass channel_axis, such as -1, "
-                "or leave channel out."
-            )
-            raise ValueError(message)
-        return None
-    rank = len(shape)
-    if not -rank <= axis < rank:
-        message = f"channel_axis must be an axis of the image, 0 to {rank - 1}; got {shown(axis)}."
+def beside(name: str, array: Any, labels: HostArray, of: str = "labels") -> HostArray:
+    """Return an array on the host; raise ValueError unless it has the shape of labels."""
+    found: HostArray = fetch(normalize_bools(take(array, name)))
+    if found.shape != labels.shape:
+        message = f"{name} must have the shape of the {of}, {labels.shape}; got {found.shape}."
         raise ValueError(message)
-    count = shape[axis]
-    if channel is None and count != 1:
-        message = (
-            f"channel must be one of 0 to {count - 1}, as the image has several; got None. "
-            "Pass channel=0 for the first."
-        )
-        raise ValueError(message)
-    if channel is not None and not 0 <= channel < count:
-        message = f"channel must be one of 0 to {count - 1}; got {shown(channel)}."
-        raise ValueError(message)
-    return channel or 0
+    return found
+
+
+def finite(image: HostArray) -> NDArray[np.float64]:
+    """Return gray values as floats, the lowest one for NaN."""
+    values = image.astype(np.float64)
+    return np.nan_to_num(values, nan=np.nanmin(values) if np.isfinite(values).any() else 0.0)
 
 
 def image_of(labels: HostArray, image: Any) -> Any:
@@ -178,120 +145,26 @@ def image_of(labels: HostArray, image: Any) -> Any:
     return pixels
 
 
-def refuse_colors(image: HostArray, axis: int | None, *, stacked: bool) -> None:
-    """Raise ValueError if an image without an axis of channels has the shape of an RGB image."""
-    if axis is not None or image.ndim != 3 + stacked or image.dtype == np.bool_:
-        return
-    *sides, colors = image.shape[-3:]
-    if colors in (3, 4) and min(sides) >= SIDE_OF_COLORS:
-        message = (
-            f"channel_axis must be given for an image shaped like RGB; got None for shape "
-            f"{image.shape}. Pass channel_axis=-1 and channel='gray', or gray values; if it is a "
-            f"volume, put its {colors} planes first: np.moveaxis(image, -1, {int(stacked)})."
-        )
-        raise ValueError(message)
-
-
 def check_sizes(
-    min_size: Size,
-    max_size: Size | None,
-    rank: int,
-    *,
-    spacing: Sequence[float] | None,
-    unit: str | None,
+    min_size: Size | None, max_size: Size | None, rank: int, **scale: Any
 ) -> tuple[int, int | None]:
     """Return the smallest and the largest size in pixels; raise TypeError or ValueError.
 
     >>> check_sizes("1um2", "2.1um2", 2, spacing=(0.5, 0.5), unit="um")
     (4, 8)
     """
-    known: Any = {"spacing": spacing, "unit": unit}
+    if min_size is None:
+        message = "min_size must be a whole number or text; got None. Pass 0 to keep all objects."
+        raise TypeError(message)
     found = []
     for name, size in (("min_size", min_size), ("max_size", max_size)):
         if size is not None and not isinstance(size, str):
             check_whole(name, size)
-        found.append(None if size is None else size_in_pixels(name, size, rank, **known))
-    least, most = found
-    if least is None:
-        message = "min_size must be a whole number or text; got None. Pass 0 to keep all objects."
-        raise TypeError(message)
-    smallest = math.ceil(least)
-    largest = None if most is None else math.floor(most)
+        found.append(np.inf if size is None else size_in_pixels(name, size, rank, **scale))
+    smallest, largest = math.ceil(found[0]), None if max_size is None else math.floor(found[1])
     if largest is not None and largest < max(smallest, 1):
         given = f"{shown(max_size)} < {shown(min_size)}"
         pixels = "" if isinstance(max_size, Integral) else f", {largest} and {smallest} pixels"
         message = f"max_size must be at least min_size and 1; got {given}{pixels}."
         raise ValueError(message)
     return smallest, largest
-
-
-def in_pixels(
-    axes: int,
-    sigma: Lengths,
-    block_size: Lengths | None,
-    depth: float | None,
-    smallest: int,
-    largest: int | None,
-    *,
-    reach: float = 0.0,
-    stacked: bool,
-    **scale: Any,
-) -> dict[str, Any]:
-    """Return the lengths and sizes that were used, in pixels, by the names of their parameters.
-
-    Lengths are those along the spatial axes; `axes` is the number of all axes of the image.
-    """
-    first = int(stacked)
-    widths = widths_in_pixels(sigma, axes, stacked=stacked, **scale)
-    used: dict[str, Any] = {"sigma": tuple(widths[first:])}
-    if block_size is not None:
-        sides = check_block(block_size, axes, stacked=stacked, **scale)
-        used["block_size"] = tuple(map(int, sides[first:]))
-    if depth is not None:
-        used["split"] = depth
-    if reach:
-        used["grow"] = reach
-    return {**used, "min_size": smallest, "max_size": largest}
-
-
-# ---- Images that know their axes and pixel size
-
-Function = TypeVar("Function", bound="Callable[..., Any]")
-
-
-def knows_images(function: Function) -> Function:
-    """Let a function take what `read` returns for `image`, and for `labels` if it has them.
-
-    Spacing, unit, stack and channels are those of the image, unless they are passed.
-    """
-    known = signature(function).parameters
-
-    @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        given: dict[str, Any] = dict(zip(known, args, strict=False)) | kwargs
-        images = [name for name in ("image", "labels") if isinstance(given.get(name), TiffImage)]
-        if not images:
-            return function(*args, **kwargs)
-        facts: dict[str, Any] = {}
-        for name in images:
-            given[name], facts = _arguments(given[name], last="channel_axis" not in known)
-        own = {name: value for name, value in facts.items() if name in known}
-        return function(**{**own, **given})
-
-    return cast("Function", call)
-
-
-def _arguments(image: TiffImage, *, last: bool) -> tuple[HostArray, dict[str, Any]]:
-    """Return the pixels of an image, and the arguments that follow from its axes."""
-    axes = image.axes.replace("C", "")
-    stacked = axes[:1] == "T"
-    facts: dict[str, Any] = {"stacked": stacked}
-    if all(axis in image.spacing for axis in axes[stacked:]):
-        facts["spacing"] = tuple(image.spacing[axis] for axis in axes[stacked:])
-        facts["unit"] = image.unit or None
-    if "C" not in image.axes:
-        return image.pixels, facts
-    axis = image.axes.index("C")
-    if last:
-        return np.moveaxis(image.pixels, axis, -1), facts
-    return image.pixels, {**facts, "channel_axis": axis}

@@ -9,16 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from equilabel.arguments import (
-    as_host_array,
-    check_choice,
-    check_flag,
-    is_sequence,
-    normalize_bools,
-    shown,
-)
+from equilabel.arguments import check_choice, check_flag, is_sequence, normalize_bools, shown
 from equilabel.devices import fetch, filters, is_on_cuda, library, passes, take, threads
-from equilabel.quantities import WIDEST, blur_warnings_enabled, length_in_pixels, wide_blur
+from equilabel.measuring import check_spacing
+from equilabel.quantities import WIDEST, blur_warnings_enabled, length_in_pixels, parse, wide_blur
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,12 +20,21 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from equilabel.array_types import HostArray
-    from equilabel.quantities import Lengths
+    from equilabel.quantities import Length, Lengths
 
     Border = Literal["nearest", "reflect"]
     from numpy.typing import NDArray
 
 # ---- Widths of filters along the axes of an image, in pixels
+
+
+def distances_of(
+    spacing: float | Sequence[float] | None, ndim: int, stacked: bool
+) -> tuple[float, ...] | None:
+    """Return the spacing along the spatial axes, without that of a stack, or None."""
+    if stacked and is_sequence(spacing) and len(spacing) == ndim:  # type: ignore[arg-type]
+        spacing = spacing[1:]  # type: ignore[index]
+    return None if spacing is None else check_spacing(spacing, ndim - stacked)
 
 
 def widths_in_pixels(
@@ -43,23 +46,26 @@ def widths_in_pixels(
     stacked: bool = False,
     name: str = "sigma",
 ) -> list[float]:
-    """Return the width of a filter in pixels along each of `ndim` axes, 0 along that of a stack.
-
-    Arguments and errors as for `smooth`; `name` is what errors call `sigma`.
-    """
-    sizes = per_axis("spacing", 1.0 if spacing is None else spacing, ndim, stacked=stacked)
-    if not all(0 < value < np.inf for value in sizes):
-        message = (
-            f"spacing must be positive and finite; got {shown(spacing)}. "
-            "Leave it out where pixels have no known size."
-        )
-        raise ValueError(message)
+    """Return the width of a filter in pixels along each of `ndim` axes, 0 along that of a stack."""
+    known = distances_of(spacing, ndim, stacked)
     if stacked and is_sequence(sigma) and len(sigma) == ndim:  # type: ignore[arg-type]
         sigma = sigma[1:]  # type: ignore[index]
-    known = None if spacing is None else sizes[stacked:]
     inner = ndim - stacked
     widths = length_in_pixels(name, sigma, inner, spacing=known, unit=unit, most=WIDEST)
     return [0.0] * stacked + list(widths)
+
+
+def in_finest_pixels(
+    name: str, length: Length, spacing: Sequence[float] | None, unit: str | None
+) -> float:
+    """Return one length in pixels of the smallest spacing; raise the errors of `parse`.
+
+    >>> in_finest_pixels("grow", "2um", (1.0, 0.5), "um")
+    4.0
+    """
+    parse(name, length)  # one, not one for each axis
+    finest = None if spacing is None else (min(spacing),)
+    return length_in_pixels(name, length, 1, spacing=finest, unit=unit)[0]
 
 
 def warn_of_wide_blur(sigma: Lengths, widths: Sequence[float], shape: Sequence[int]) -> None:
@@ -76,33 +82,6 @@ def warn_of_wide_blur(sigma: Lengths, widths: Sequence[float], shape: Sequence[i
         "Pass a smaller sigma, such as '2px', unless this is meant."
     )
     warnings.warn(message, UserWarning, stacklevel=3)
-
-
-def per_axis(
-    name: str, value: object, ndim: int, *, stacked: bool, fill: float | None = None
-) -> list[float]:
-    """Return one number for each axis of an image, from one number or a sequence.
-
-    A sequence may leave out the axis of a stack, which always gets `fill`, by default 1. Errors
-    call the value `name`: TypeError if it is not numeric, ValueError if its length does not match.
-    """
-    inner = ndim - stacked
-    given = as_host_array(name, value)
-    if given.dtype.kind not in "buif":
-        message = f"{name} must be a number, or one for each axis; got {shown(value)}."
-        raise TypeError(message)
-    numbers = given.astype(np.float64)
-    if numbers.ndim == 0:
-        numbers = np.full(inner, numbers)
-    elif stacked and numbers.shape == (ndim,):
-        numbers = numbers[1:]
-    if numbers.shape != (inner,):
-        message = (
-            f"{name} must be a number, or one for each of {inner} axes; got {shown(value)}. "
-            "Give one number for all axes, or as many as there are."
-        )
-        raise ValueError(message)
-    return [1.0 if fill is None else fill] * stacked + [float(number) for number in numbers]
 
 
 # ---- Gaussian smoothing
@@ -144,17 +123,15 @@ def smooth(
 
     Raises
     ------
-    TypeError
-        If the image is not of a real type, or a number is required and something else is given.
-    ValueError
-        If `sigma` is negative or more than 1000 pixels, `spacing` is not positive, a sequence does
-        not have one entry for each axis, or `sigma` has a unit and `spacing` has none.
+    TypeError, ValueError
+        If the image is not of a real type, `sigma` is negative or more than 1000 pixels, `spacing`
+        is not positive, a sequence does not have one entry for each axis, or `sigma` has a unit and
+        `spacing` has none.
 
     Warns
     -----
     UserWarning
-        If the blur is wider than a tenth of the image: its full width at half maximum, 2.355
-        `sigma`. There is no warning up to 2 pixels.
+        If the blur (2.355 `sigma`) is more than 2 pixels, and more than a tenth of the image.
 
     Notes
     -----
@@ -186,7 +163,7 @@ class Smoothed(NamedTuple):
 
 
 def smoothed(pixels: HostArray, widths: Sequence[float]) -> Smoothed:
-    """Smooth what `as_pixels` returned as `smooth` does; `widths` are in pixels."""
+    """Smooth pixels as `smooth` does."""
     if pixels.size == 0 or not any(widths):
         return Smoothed(pixels)
     dtype = smooth_type(pixels.dtype)
@@ -209,11 +186,10 @@ def smooth_type(dtype: Any) -> np.dtype[Any]:
 def gaussian(pixels: HostArray, dtype: Any, widths: Sequence[float], *, mode: Border) -> Smoothed:
     """Smooth pixels as float32 or float64; NaN and infinities are left out.
 
-    `widths` are the standard deviations along each axis, in pixels; `mode` continues the image
-    beyond its border as in `scipy.ndimage`. For finite pixels equal to
-    `scipy.ndimage.gaussian_filter` to the last bit.
+    `mode` continues the image beyond its border. Finite pixels are smoothed as by
+    `scipy.ndimage.gaussian_filter`, to the last bit.
     """
-    if pixels.dtype.kind != "f" or _all_finite(pixels):
+    if pixels.dtype.kind != "f" or all(each_piece(lambda some: np.isfinite(some).all(), pixels)):
         return _filter(pixels, dtype, widths, mode)
     finite = np.isfinite(pixels)
     share = _filter(finite, dtype, widths, mode).values
@@ -226,11 +202,9 @@ def _filter(pixels: HostArray, dtype: Any, widths: Sequence[float], mode: Border
     """Smooth finite pixels."""
     used = used_widths(widths, pixels.shape, mode)
     if not is_on_cuda(pixels) and any(used[:-3]):  # kernels know three axes; SciPy's sums are equal
-        pixels = pixels.astype(dtype)
-        for axis, width in enumerate(used[:-3]):
-            if width:
-                filter_axis("gaussian_filter1d", pixels, width, axis, mode, out=pixels)
-                used[axis] = 0.0
+        first = [*used[:-3], 0, 0, 0]
+        pixels = filters(pixels).gaussian_filter(pixels.astype(dtype), first, mode=mode)
+        used[:-3] = [0.0] * len(used[:-3])
     work = passes("segmentation.smoothing", "cuda" if is_on_cuda(pixels) else "cpu")
     values, ends = work.smooth(pixels, dtype, list(map(weights_of, used)), mode == "nearest")
     return Smoothed(values, (*ends, True))
@@ -264,11 +238,7 @@ def each_piece(work: Callable[..., Any], *images: HostArray) -> list[Any]:
 
 
 def as_pixels(image: ArrayLike, *, stacked: bool = False) -> HostArray:
-    """Return an image as an array of bool, integers or floats in native byte order, on its device.
-
-    Copied only if necessary. Raises TypeError for other types, such as complex numbers, and
-    ValueError if there are too few axes.
-    """
+    """Return an image as bool, integers or floats in native byte order, on its device; or raise."""
     pixels: HostArray = normalize_bools(take(image))
     if pixels.dtype.kind not in "buif" or pixels.dtype.itemsize > 8:
         message = (
@@ -291,10 +261,7 @@ def check_axes(rank: int, *, stacked: bool) -> None:
 
 
 def extremes(pixels: HostArray) -> tuple[Any, Any, bool]:
-    """Return the smallest and the largest finite pixel, and whether all pixels are finite.
-
-    `pixels` must not be empty. Without a finite pixel these are infinity and minus infinity.
-    """
+    """Return the smallest and the largest finite pixel (inf, -inf: none), and whether all are."""
     with np.errstate(invalid="ignore"):
         lowest, highest = fetch(pixels.min())[()], fetch(pixels.max())[()]
         if np.isfinite(lowest) and np.isfinite(highest):
@@ -308,31 +275,6 @@ def extremes(pixels: HostArray) -> tuple[Any, Any, bool]:
     )
 
 
-def _all_finite(values: HostArray) -> bool:
-    return all(each_piece(lambda some: bool(np.isfinite(some).all()), values))
-
-
-def filter_axis(
-    name: str, values: HostArray, width: float, axis: int, mode: Border, *, out: HostArray
-) -> None:
-    """Filter along one axis into `out`, which may be `values`, in threads that divide another axis.
-
-    `name` is that of a filter in `scipy.ndimage`.
-    """
-    work: Any = getattr(filters(values), name)
-    others = [a for a in range(values.ndim) if a != axis]
-    if not others or is_on_cuda(values):
-        work(values, width, axis, output=out, mode=mode)
-        return
-    longest = max(others, key=lambda a: values.shape[a])
-
-    def filter_piece(start: int, stop: int) -> None:
-        index = (*[slice(None)] * longest, slice(start, stop))
-        work(values[index], width, axis, output=out[index], mode=mode)
-
-    threads.each(filter_piece, threads.ranges(values.shape[longest], values.size, fine=True))
-
-
 # ---- The background by scikit-image's rolling ball
 
 GRAY_VALUES = 255  # range to which images are scaled: that of 8 bits
@@ -343,8 +285,7 @@ def background_of_ball(
 ) -> HostArray:
     """Return the background of an image by the rolling ball, see `subtract_background`.
 
-    `radii` of the ball are in pixels along each axis; a first axis of radius 0 counts independent
-    images. The background is nowhere above `pixels` (dark: below); for integers it is rounded away
+    A first axis of radius 0 counts independent images. The background of integers is rounded away
     from the pixels. NaN and infinities do not stop the ball.
 
     >>> image = np.array([[0, 9, 9, 255, 9, 9]], dtype=np.uint8)
@@ -378,7 +319,7 @@ def background_of_ball(
 def _ball(radii: Sequence[float], scale: float) -> NDArray[np.float64]:
     """Return the height of the upper half of an ellipsoid above its equator; inf outside of it.
 
-    The ball is as high as its largest radius times `scale`, in gray values per pixel.
+    It is as high as its largest radius times `scale`, in gray values per pixel.
 
     >>> _ball((0, 5), 2.0)[0, 5:].round(1)
     array([10. ,  9.8,  9.2,  8. ,  6. ,  0. ])
@@ -400,17 +341,6 @@ BackgroundMethod = Literal["top_hat", "rolling_ball"]
 METHODS = ("top_hat", "rolling_ball")
 
 
-def check_background_method(method: object, background: object) -> None:
-    """Raise ValueError if the method is unknown, or needs a radius that is not given."""
-    check_choice("background_method", method, METHODS, remedy="Pass 'top_hat' if unsure.")
-    if method != "top_hat" and background is None:
-        message = (
-            "background must be given with background_method='rolling_ball': it is the radius of "
-            "the ball; got None. Pass one wider than objects, such as '50px'."
-        )
-        raise ValueError(message)
-
-
 def subtract_background(
     image: ArrayLike,
     radius: Lengths,
@@ -424,21 +354,19 @@ def subtract_background(
     """Subtract the background of an image: everything that is wider than a box, or than a ball.
 
     With the top-hat, the background is the morphological opening of the image: the minimum in a box
-    around each pixel, then the maximum of these minima. For dark objects it is the closing.
-
-    With the rolling ball, gray values are heights, and a ball rolls below the image (dark: above
-    it); the background is the surface that the ball can reach. As in ImageJ, one gray value of an
-    8-bit image is as high as a pixel is wide. Images of other types are scaled so that their range
-    is 255 gray values, and so have the same background.
+    around each pixel, then the maximum of these minima. For dark objects it is the closing. With
+    the rolling ball, gray values are heights, and a ball rolls below the image (dark: above it);
+    the background is the surface that the ball can reach. As in ImageJ, one gray value is as high
+    as a pixel is wide, after the image has been scaled to a range of 255 gray values.
 
     Parameters
     ----------
     image : (M, N[, ...]) array of bool, integer or float
         Image with an uneven background.
     radius : float, str, or a sequence of them
-        Half the width of the box, or the radius of the ball, for all axes or for each: a number of
-        pixels, or a length with a unit. Choose it larger than your objects, because anything wider
-        counts as background. The box is rounded down to whole pixels.
+        Half the width of the box, rounded down to whole pixels, or the radius of the ball, for all
+        axes or for each: a number of pixels, or a length with a unit. Choose it larger than your
+        objects.
     dark : bool
         Whether objects are darker than the background.
     method : {"top_hat", "rolling_ball"}
@@ -504,19 +432,15 @@ def _extreme(name: str, values: HostArray, sides: Sequence[int]) -> HostArray:
     """Return the minimum or the maximum in a box around each pixel, one axis after the other."""
     if values.dtype == np.float16:  # SciPy's filters do not accept it
         return _extreme(name, values.astype(np.float32), sides).astype(np.float16)
-    if not is_on_cuda(values):
-        from .cpu.extremes import filter_extremes
+    from .cpu.smoothing import filter_extremes
 
-        values = np.ascontiguousarray(values)
-        for axis, side in enumerate(sides):
-            reach = min(side // 2, values.shape[axis] - 1)  # a larger box gives the same
-            if reach > 0:
-                values = filter_extremes(values, axis, reach, largest=name == "maximum")
-        return values
+    on_cuda = is_on_cuda(values)
+    values = values if on_cuda else np.ascontiguousarray(values)
     for axis, side in enumerate(sides):
-        if side > 1 and values.shape[axis] > 1:
-            reach = min(side, 2 * values.shape[axis] - 1)
-            found = library(values).empty_like(values)
-            filter_axis(f"{name}_filter1d", values, reach, axis, "nearest", out=found)
-            values = found
+        reach = min(side // 2, values.shape[axis] - 1)  # a larger box gives the same
+        if reach > 0 and on_cuda:
+            filter_axis = getattr(filters(values), f"{name}_filter1d")
+            values = filter_axis(values, 2 * reach + 1, axis, mode="nearest")
+        elif reach > 0:
+            values = filter_extremes(values, axis, reach, largest=name == "maximum")
     return values

@@ -1,15 +1,16 @@
-"""`measure`: a table of the objects of labels; `filter_objects`: those that meet a condition."""
+"""What is done with labels that are there already: `measure`, `filter_objects` and `crops`."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from equilabel.arguments import (
     as_host_array,
+    check_flag,
     check_flags,
     check_mapping,
     check_names,
@@ -18,15 +19,15 @@ from equilabel.arguments import (
 )
 from equilabel.devices import fetch, is_on_cuda, library, take
 from equilabel.measuring import PROPERTIES, check_spacing, regionprops_table
+from equilabel.measuring.checks import check_labels
+from equilabel.storage.metadata import knows_images
 
-from .checks import image_of, knows_images
-from .result import Segmentation, check_table
-from .selection import columns_in, drop_components, meets, numbers_of, refuse_columns
-from .stages import TRACKS, check_track, default_properties
-from .tracking import track_overlaps
+from .checks import image_of, place_like
+from .result import Segmentation, check_table, columns_in, meets, refuse_columns
+from .stages import check_track, default_properties, drop_components, numbers_of, with_tracks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
@@ -44,16 +45,13 @@ def measure(
     stacked: bool = False,
     track: bool = False,
 ) -> pd.DataFrame:
-    """Measure the objects of labels that are there already.
-
-    The labels may come from Cellpose, StarDist or an annotator: they may have gaps, and in a stack
-    they may repeat from image to image.
+    """Measure the objects of labels that are there already, from Cellpose, StarDist, an annotator.
 
     Parameters
     ----------
     labels : (M, N[, ...]) array of int
-        The number of the object of each pixel, 0 for background; an array on a GPU is measured
-        there. Or what `read` returns, as for `image`.
+        The number of the object of each pixel, 0 for background; there may be gaps. An array on a
+        GPU is measured there. Or what `read` returns, as for `image`.
     image : (M, N[, ...][, C]) array, optional
         Image to measure intensities in, of the shape of `labels`, with channels along a last axis.
     properties : iterable of str, optional
@@ -62,8 +60,8 @@ def measure(
     spacing : float or sequence of float, optional
         Distance between neighboring pixels along each spatial axis, in any unit. Default 1.
     stacked : bool
-        Whether the first axis counts independent images, such as time points: the table has a row
-        for each label of each image.
+        Whether the first axis counts independent images, whose labels may repeat: the table has a
+        row for each label of each image.
     track : bool
         Whether to track objects of a stack from frame to frame: adds the columns track, parent and
         event of `track_overlaps`.
@@ -114,21 +112,14 @@ def measure(
         regionprops_table(numbers[:0], properties=("frame",))
     parts = []
     for k in range(len(numbers)) if stacked else (...,):
-        parts.append(
-            _measure_one(numbers[k], None if values is None else values[k], names, k, spacing)
-        )
+        some = None if values is None else values[k]
+        parts.append(_measure_one(numbers[k], some, names, k, spacing))
     table: pd.DataFrame = pd.concat(parts, ignore_index=True)
-    if track:
-        tracks = track_overlaps(numbers)  # in the order of frames and labels, like the table
-        place = sum(name in ("label", "frame") for name in names[:2])
-        for name in reversed(TRACKS):
-            table.insert(place, name, tracks[name].to_numpy())
-    return table
+    return pd.DataFrame(with_tracks(dict(table.items()), names, numbers)) if track else table
 
 
 def _measure_one(labels: Any, image: Any, names: list[str], frame: Any, spacing: Any) -> Any:
     """Return the table of one image of a stack."""
-    import numpy as np
     import pandas as pd
 
     wanted = [name for name in names if name != "frame"]
@@ -243,16 +234,10 @@ def _keep_labels(labels: Array, owners: NDArray[np.integer], kept: NDArray[np.bo
 
     `owners` are the labels of rows, (N,), and `kept` is (N,) bool.
     """
-    numbers = np.zeros(len(owners) + 1, labels.dtype)
-    order = np.argsort(owners, kind="stable")
-    numbers[:-1] = numbers_of(kept, labels.dtype)[1:][order]  # the last is for the background
-    xp = library(labels)
-    known = xp.asarray(owners[order])
-    place = xp.minimum(xp.searchsorted(known, labels.reshape(-1)), max(len(known) - 1, 0))
-    if len(known):
-        place = xp.where(labels.reshape(-1) == 0, len(known), place)
-        labels = xp.asarray(numbers)[place].reshape(labels.shape)
-    return labels
+    from skimage.util import map_array
+
+    numbers = np.roll(numbers_of(kept, labels.dtype), -1)  # the last is for the background
+    return place_like(labels, map_array(fetch(labels), np.append(owners, 0), numbers))
 
 
 def _renumbered(table: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
@@ -288,3 +273,72 @@ def _integers(labels: Array) -> Array:
         message = f"labels must be an array of integers; got {labels.dtype} of {labels.ndim} axes."
         raise TypeError(message)
     return labels
+
+
+# ---- Objects cut out of their image
+
+
+class Crop(NamedTuple):
+    """An object cut out of its image: the box with its margin, which ends at the border."""
+
+    label: int
+    box: tuple[slice, ...]  # of the pixels; the frame of a stack is a number before them
+    mask: NDArray[np.bool_]  # the pixels of the object
+    image: Array  # the image in the box, with its channels; None without an image
+
+
+def crops(
+    labels: ArrayLike, image: ArrayLike | None = None, margin: int = 0, *, stacked: bool = False
+) -> Iterator[Crop]:
+    """Cut each object out of its image, one after the other.
+
+    Parameters
+    ----------
+    labels : (M, N[, ...]) array of int
+        The number of the object of each pixel, 0 for background.
+    image : (M, N[, ...][, C]) array, optional
+        Image, with channels along a last axis.
+    margin : int
+        Pixels around the bounding box, as far as there are any.
+    stacked : bool
+        Whether the first axis counts independent images: each object is cut out of its frame.
+
+    Yields
+    ------
+    Crop
+        ``label``, ``box`` (slices of the image), ``mask`` and ``image``, in the order of labels.
+        Both are views where that is possible: copy what you change.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If labels are not integers, the shapes differ, or `margin` is negative.
+
+    Examples
+    --------
+    >>> labels = np.array([[0, 0, 0, 0], [0, 5, 5, 0]])
+    >>> for crop in crops(labels, 10 * labels, margin=1):
+    ...     print(crop.label, crop.box[1], crop.mask[1].tolist(), crop.image.shape)
+    5 slice(0, 4, None) [False, True, True, False] (2, 4)
+    """
+    numbers, stacked = fetch(check_labels(labels)), check_flag("stacked", stacked)
+    margin, rank = check_whole("margin", margin, 0), numbers.ndim - stacked
+    pixels = image_of(numbers, image)
+    return _each(numbers, pixels, margin, rank, stacked=stacked)
+
+
+def _each(numbers: Any, pixels: Any, margin: int, rank: int, *, stacked: bool) -> Iterator[Crop]:
+    """Yield the crops of all frames."""
+    for frame in range(len(numbers)) if stacked else (...,):
+        own = numbers[frame]
+        found = regionprops_table(own, properties=("label", "bbox"), columns="host")
+        ends = np.stack([found[f"bbox-{k}"] for k in range(2 * rank)], axis=1).astype(int)
+        for number, edges in zip(found["label"].tolist(), ends.tolist(), strict=True):
+            spans = zip(edges[:rank], edges[rank:], strict=True)
+            box: Any = tuple(
+                slice(max(a - margin, 0), min(b + margin, side))
+                for (a, b), side in zip(spans, own.shape, strict=True)
+            )
+            view = None if pixels is None else pixels[frame][box]
+            place = (frame, *box) if stacked else box
+            yield Crop(number, place, own[box] == number, view)

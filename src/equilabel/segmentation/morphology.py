@@ -1,42 +1,48 @@
-"""Opening, closing and filling holes of a mask."""
+"""Opening, closing and filling holes of a mask, and growing objects."""
 
 from __future__ import annotations
 
 import math
-from itertools import pairwise, product
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.arguments import check_flag
 from equilabel.devices import fetch, filters, is_on_cuda, library, passes, resolve, threads
 from equilabel.domains.grid import Foreground
 from equilabel.labeling import paint, problem_of, solve
 from equilabel.labeling.output import check_fits
 from equilabel.labeling.problem import make_grid
+from equilabel.measuring import check_spacing
+from equilabel.measuring.checks import check_labels
 from equilabel.runs.labeled_runs import LabeledRuns
 
-from .binarization import ThresholdedImage, from_mask
+from .checks import beside, finite, place_like
+from .filters import in_finest_pixels
+from .thresholds import ThresholdedImage, from_mask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
 
     from equilabel.array_types import Array, HostArray
-
-    Work = Callable[[Array, Sequence[float]], Array]
+    from equilabel.quantities import Length
 
 
 # ---- Opening and closing of a mask with a ball, from distances
 
-BLOCK = 2**20  # pixels of a block: a quarter of a second, so that cancelling is soon noticed
+BLOCK = 2**20  # pixels of a block, if it has four halos: a quarter of a second
 ROUNDING = 1 + 1e-9  # so that distances equal to the radius are within it
 
 
 def close_mask(mask: Array, radii: Sequence[float]) -> Array:
     """Close a mask: gaps, cracks and bays that are too narrow for a ball become foreground.
 
-    `radii` of the ball are in pixels along each axis: an ellipsoid if they differ, and 0 along axes
-    that are not connected, such as time. A background pixel stays if a ball that contains its
-    center contains no center of the foreground. Everything beyond the border is background.
+    `radii` of the ball are in pixels along each axis, 0 along axes that are not connected. A
+    background pixel stays if a ball that contains its center contains no center of the foreground.
+    Everything beyond the border is background.
 
     >>> close_mask(np.array([[1, 1, 0, 1, 1, 0, 0, 0]], dtype=bool), (0, 1)).astype(int)
     array([[1, 1, 1, 1, 1, 0, 0, 0]])
@@ -45,7 +51,7 @@ def close_mask(mask: Array, radii: Sequence[float]) -> Array:
         return mask
     margins = [math.ceil(radius) + 1 if radius >= 1 else 0 for radius in radii]
     padded = np.pad(mask, [(margin, margin) for margin in margins])
-    closed = _apply(_close, padded, radii)
+    closed = _apply(padded, radii)
     return closed[tuple(slice(m, m + side) for m, side in zip(margins, mask.shape, strict=True))]
 
 
@@ -53,18 +59,21 @@ def open_mask(mask: Array, radii: Sequence[float]) -> Array:
     """Open a mask: specks, spurs and bridges that are too narrow for a ball become background.
 
     A foreground pixel stays if a ball around a pixel of the image contains its center and no
-    background. Balls may reach beyond the border: objects are not eroded from there.
+    background. Balls may reach beyond the border.
 
     >>> open_mask(np.array([[0, 1, 0, 0, 1, 1, 1, 0]], dtype=bool), (0, 1)).astype(int)
     array([[0, 0, 0, 0, 1, 1, 1, 0]])
     """
     if max(radii, default=0) < 1 or mask.all():
         return mask
-    return _apply(_open, mask, radii)
+    return ~_apply(~mask, radii)
 
 
-def _apply(work: Work, mask: Array, radii: Sequence[float]) -> Array:
-    """Apply `work` to each image along axes of radius 0, else to blocks in threads."""
+def _apply(mask: Array, radii: Sequence[float]) -> Array:
+    """Close each image along axes of radius 0, else to rows with a halo, in threads.
+
+    A run can be called off between two blocks of rows.
+    """
     flat = next((axis for axis, radius in enumerate(radii) if radius < 1), None)
     if flat is not None:
         inner = [radius for axis, radius in enumerate(radii) if axis != flat]
@@ -72,7 +81,7 @@ def _apply(work: Work, mask: Array, radii: Sequence[float]) -> Array:
         out = library(mask).empty_like(images)
 
         def apply_to(number: int) -> None:
-            out[number] = _apply(work, images[number], inner) if inner else images[number]
+            out[number] = _apply(images[number], inner) if inner else images[number]
 
         numbers = [(number,) for number in range(len(images))]
         if is_on_cuda(mask) or mask.ndim < 3:
@@ -81,50 +90,20 @@ def _apply(work: Work, mask: Array, radii: Sequence[float]) -> Array:
         else:
             threads.each(apply_to, numbers)
         return np.moveaxis(out, 0, flat)
-    return _by_blocks(work, mask, radii)
-
-
-def _by_blocks(work: Work, mask: Array, radii: Sequence[float]) -> Array:
-    """Apply `work` to blocks with a halo, in threads: a run can be cancelled between blocks."""
     if is_on_cuda(mask):
-        return work(mask, radii)
-    halo = [2 * math.ceil(radius) for radius in radii]  # pixels depend on others up to here
+        return _close(mask, radii)
+    halo = 2 * math.ceil(radii[0])  # rows that others depend on
+    room = BLOCK // math.prod(mask.shape[1:]) - 2 * halo
+    count = -(-len(mask) // max(room, 4 * halo))
+    ends = [len(mask) * part // count for part in range(count + 1)]
     out = np.empty_like(mask)
 
-    def fill_block(*block: tuple[int, int]) -> None:
-        ends = list(zip(block, halo, strict=True))
-        outer = tuple(slice(max(0, start - far), stop + far) for (start, stop), far in ends)
-        inner = tuple(
-            slice(start - wide.start, stop - wide.start)
-            for (start, stop), wide in zip(block, outer, strict=True)
-        )
-        out[tuple(slice(*end) for end in block)] = work(mask[outer], radii)[inner]
+    def fill_block(start: int, stop: int) -> None:
+        low = max(start - halo, 0)
+        out[start:stop] = _close(mask[low : stop + halo], radii)[start - low :][: stop - start]
 
-    threads.each(fill_block, list(product(*cut(mask.shape, halo))))
+    threads.each(fill_block, list(pairwise(ends)))
     return out
-
-
-def cut(shape: Sequence[int], halo: Sequence[int]) -> list[list[tuple[int, int]]]:
-    """Cut each axis into pieces, so that a block with its halo has up to `BLOCK` pixels.
-
-    Blocks are larger if their sides would be shorter than four times the halo.
-    """
-    counts = [1] * len(shape)
-
-    def sides() -> list[int]:
-        return [-(-length // count) for length, count in zip(shape, counts, strict=True)]
-
-    while math.prod(a + 2 * b for a, b in zip(sides(), halo, strict=True)) > BLOCK:
-        wide = [a / b if a >= 8 * b else 0.0 for a, b in zip(sides(), halo, strict=True)]
-        axis = int(np.argmax(wide))
-        if not wide[axis]:
-            break
-        counts[axis] += 1
-    ends = [
-        [length * part // count for part in range(count + 1)]
-        for length, count in zip(shape, counts, strict=True)
-    ]
-    return [list(pairwise(each)) for each in ends]
 
 
 def _close(mask: Array, radii: Sequence[float]) -> Array:
@@ -136,15 +115,6 @@ def _close(mask: Array, radii: Sequence[float]) -> Array:
     return dilated if dilated.all() else ~_near(~dilated, radii)
 
 
-def _open(mask: Array, radii: Sequence[float]) -> Array:
-    """Erode, but not from beyond the border, then dilate by the same ellipsoid."""
-    if mask.all():
-        return mask
-    eroded = ~_near(~mask, radii)
-    threads.check()
-    return _near(eroded, radii) if eroded.any() else eroded
-
-
 def _near(mask: Array, radii: Sequence[float]) -> Array:
     """Select the pixels that have a pixel of the mask within the ellipsoid around them."""
     scale = max(radii)
@@ -154,7 +124,7 @@ def _near(mask: Array, radii: Sequence[float]) -> Array:
             ~mask, sampling=sampling, float64_distances=True
         )
         return distances <= scale * ROUNDING
-    from .cpu.distances import find_near
+    from .cpu.parts import find_near
 
     host: HostArray = np.ascontiguousarray(fetch(mask))
     limit, places = (scale * ROUNDING) ** 2, np.arange(max(host.shape) + 1)
@@ -172,10 +142,7 @@ def _near(mask: Array, radii: Sequence[float]) -> Array:
 
 
 def fill_mask(mask: Array, *, stacked: bool = False) -> ThresholdedImage:
-    """Fill the holes of a mask: background not connected through faces to the border of the image.
-
-    As `scipy.ndimage.binary_fill_holes` does for each image of a stack.
-    """
+    """Fill the holes of each image, as `scipy.ndimage.binary_fill_holes` does."""
     gaps = Foreground("<=", np.uint8(0), values=False)
     problem = problem_of(mask.view(np.uint8), gaps, 1, stacked, device=resolve("auto", mask))
     if 0 in mask.shape or 1 in mask.shape[int(stacked) :]:  # all pixels are at the border
@@ -191,3 +158,94 @@ def fill_mask(mask: Array, *, stacked: bool = False) -> ThresholdedImage:
     threads.check()
     room = problem._replace(out=np.empty(mask.shape, np.uint8))
     return ThresholdedImage(paint(room, found, outside).labels, gaps)
+
+
+# ---- Growing objects into their surroundings
+
+
+def grow(
+    labels: ArrayLike,
+    distance: Length | None = None,
+    *,
+    mask: ArrayLike | None = None,
+    image: ArrayLike | None = None,
+    spacing: float | Sequence[float] | None = None,
+    unit: str | None = None,
+    stacked: bool = False,
+) -> HostArray:
+    """Grow objects into their surroundings: cells around nuclei.
+
+    Parameters
+    ----------
+    labels : (M, N[, ...]) array of int
+        Objects to grow from, 0 for background. They keep their pixels and their labels.
+    distance : float or str, optional
+        How far they grow at most: in pixels of the smallest spacing, or with a unit, "2um".
+    mask : (M, N[, ...]) array of bool, optional
+        Where they may grow: the foreground of the cells, from `binarize`. What is not connected to
+        an object stays background.
+    image : (M, N[, ...]) array, optional
+        Gray values: objects meet where the image is darkest between them, instead of halfway.
+    spacing, unit, stacked
+        As for `split_touching`.
+
+    Returns
+    -------
+    array of int
+        Labels, of the type of `labels` and on its device; computed on the CPU, by scikit-image.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If neither `distance` nor `mask` is given, shapes differ, or an argument is out of range.
+
+    Examples
+    --------
+    >>> grow(np.array([[0, 0, 1, 0, 0, 0, 2]]), 1)
+    array([[0, 1, 1, 1, 0, 2, 2]])
+    """
+    source, stacked = check_labels(labels), check_flag("stacked", stacked)
+    rank = source.ndim - stacked
+    distances = check_spacing(spacing, rank)
+    if distance is None and mask is None:
+        message = (
+            "distance or mask must be given; got neither. Pass how far objects grow, such as 5."
+        )
+        raise ValueError(message)
+    scale: Any = {"spacing": None if spacing is None else distances, "unit": unit}
+    far = (
+        np.inf
+        if distance is None
+        else in_finest_pixels("distance", distance, **scale) * min(distances)
+    )
+    numbers = fetch(source)
+    masks = None if mask is None else beside("mask", mask, numbers).astype(bool)
+    images = None if image is None else beside("image", image, numbers)
+    out = np.empty_like(numbers)
+    for k in range(len(numbers)) if stacked else (...,):
+        area, values = (None if each is None else each[k] for each in (masks, images))
+        out[k] = _grow_one(numbers[k], far, area, values, distances)
+    return place_like(source, out)
+
+
+def _grow_one(
+    labels: HostArray,
+    far: float,
+    mask: NDArray[np.bool_] | None,
+    image: HostArray | None,
+    spacing: tuple[float, ...],
+) -> HostArray:
+    """Grow the objects of one image."""
+    from scipy.ndimage import distance_transform_edt
+    from skimage.segmentation import expand_labels, watershed
+
+    if not labels.any():
+        return labels
+    if mask is None and image is None:
+        return np.asarray(expand_labels(labels, far, spacing=spacing), labels.dtype)
+    apart = distance_transform_edt(labels == 0, sampling=spacing)
+    area = apart <= far if mask is None else (apart <= far) & mask
+    relief = apart if image is None else -finite(image)
+    kind = np.int32 if labels.dtype.itemsize <= 4 else np.int64
+    grown: HostArray = watershed(relief, labels.astype(kind), mask=area | (labels > 0))
+    return grown.astype(labels.dtype)

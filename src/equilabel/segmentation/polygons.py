@@ -12,6 +12,7 @@ from equilabel.arguments import check_flag, check_number, check_path, shown
 from equilabel.devices import fetch
 from equilabel.labeling import label
 from equilabel.measuring.checks import check_labels
+from equilabel.measuring.neighbors import checked_labels
 from equilabel.storage.files import replacing
 
 from .result import check_table
@@ -70,60 +71,55 @@ def outlines(labels: ArrayLike, *, tolerance: float = 0.0) -> dict[int, list[Pol
     >>> outlines(square)[5][0].outer.tolist()
     [[-0.5, 2.5], [1.5, 2.5], [1.5, 0.5], [-0.5, 0.5]]
     """
+    from skimage.measure import approximate_polygon
+
     tolerance = check_number("tolerance", tolerance, 0, finite=True)
 
+    def simplified(ring: HostArray) -> Points:
+        found: Points = ring - 0.5
+        if tolerance:
+            found = approximate_polygon(np.append(found, found[:1], axis=0), tolerance)[:-1]
+        return found if len(found) > 2 else ring - 0.5
+
     def polygon(rings: list[HostArray]) -> Polygon:
-        outer, *holes = (_simplified(ring - 0.5, tolerance) for ring in rings)
+        outer, *holes = map(simplified, rings)
         return Polygon(outer, tuple(holes))
 
-    return {number: list(map(polygon, found)) for number, found in each_outline(labels)}
+    return {number: list(map(polygon, some)) for number, some in _rings_of(_checked(labels))}
 
 
-def each_outline(labels: ArrayLike) -> Iterator[tuple[int, list[list[HostArray]]]]:
+def _rings_of(numbers: HostArray) -> Iterator[tuple[int, list[list[HostArray]]]]:
     """Yield labels, in order, with their polygons: the outer ring and the holes of each.
 
     Rings are (K, 2) int32, rows and columns of corners: those of the first pixel are 0 and 1.
     """
-    numbers = _checked(labels)
     points, rings = _trace(numbers)
     if not len(rings):
         return
-    parts = label(numbers, connectivity=1, device="cpu").reshape(-1)
-    owners, components = numbers.reshape(-1)[rings[:, 1]], parts[rings[:, 1]]
-    holes = _areas(points, rings[:, 0]) < 0
-    corners = np.split(points, rings[1:, 0])
-    again = np.flatnonzero(rings[:, 2])
-    simple = [_simple_rings(corners[k]) for k in again]
-    for k, found in zip(again, simple, strict=True):
-        corners[k] = found[-1] if holes[k] else max(found, key=_area)
-    more = [
-        (k, ring)
-        for k, found in zip(again, simple, strict=True)
-        for ring in found
-        if ring is not corners[k]
+    simple = [
+        _simple_rings(ring) if twice else [ring]
+        for ring, twice in zip(np.split(points, rings[1:, 0]), rings[:, 2], strict=True)
     ]
-    corners += [ring for _, ring in more]
-    places = np.append(np.arange(len(rings)), np.array([k for k, _ in more], np.int64))
-    owners, components, holes = owners[places], components[places], holes[places]
-    holes[len(rings) :] = True
-    order = np.lexsort((holes, components, owners))
+    corners = [ring for some in simple for ring in some]
+    pixels = np.repeat(rings[:, 1], list(map(len, simple)))
+    parts = label(numbers, connectivity=1, device="cpu").reshape(-1)[pixels]
+    owners = numbers.reshape(-1)[pixels]
+    order = np.lexsort((_are_holes(corners), parts, owners))
     for number, group in groupby(order.tolist(), lambda k: owners[k]):
-        pieces = groupby(group, lambda k: components[k])
+        pieces = groupby(group, lambda k: parts[k])
         yield int(number), [[corners[k] for k in piece] for _, piece in pieces]
 
 
 def _checked(labels: Any) -> HostArray:
     """Return labels as kernels read them."""
-    numbers = fetch(check_labels(labels))
-    if numbers.ndim != 2:
+    numbers, _, rank = checked_labels(labels, "labels", False)
+    if rank != 2:
         message = (
             f"labels must be of two axes; got shape {numbers.shape}. Pass the planes of a volume "
             "or the frames of a movie one by one."
         )
         raise ValueError(message)
-    if numbers.size and numbers.dtype.kind == "i" and (least := int(numbers.min())) < 0:
-        message = f"labels must not be negative; got {least}. Number objects from 1."
-        raise ValueError(message)
+    numbers = fetch(numbers)
     kind = np.int64 if numbers.dtype.itemsize > 4 or numbers.dtype == np.uint32 else np.int32
     return np.ascontiguousarray(numbers, kind)
 
@@ -141,16 +137,14 @@ def _trace(labels: HostArray) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         corners, count = wanted
 
 
-def _areas(points: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the areas of rings, which begin at `starts`; those of holes are negative."""
-    y, x = points.T.astype(np.int64)
-    following = np.arange(1, len(points) + 1)
-    following[np.append(starts[1:], len(points)) - 1] = starts
-    return np.add.reduceat(x * y[following] - x[following] * y, starts) // 2
-
-
-def _area(ring: NDArray[np.int32]) -> int:
-    return int(_areas(ring, np.zeros(1, np.int64))[0])
+def _are_holes(rings: list[NDArray[np.int32]]) -> NDArray[np.bool_]:
+    """Return which rings run counterclockwise: their areas are negative."""
+    ends = np.cumsum(list(map(len, rings)))
+    starts = np.append(0, ends[:-1])
+    y, x = np.concatenate(rings).T.astype(np.int64)
+    following = np.arange(1, len(y) + 1)
+    following[ends - 1] = starts
+    return np.add.reduceat(x * y[following] - x[following] * y, starts) < 0
 
 
 def _simple_rings(ring: NDArray[np.int32]) -> list[NDArray[np.int32]]:
@@ -168,16 +162,6 @@ def _simple_rings(ring: NDArray[np.int32]) -> list[NDArray[np.int32]]:
         places[y, x] = len(path)
         path.append((y, x))
     return [np.array(each, np.int32) for each in (*found, path)]
-
-
-def _simplified(ring: Points, tolerance: float) -> Points:
-    """Leave out corners of a ring; at least three stay."""
-    if not tolerance:
-        return ring
-    from skimage.measure import approximate_polygon
-
-    found: Points = approximate_polygon(np.append(ring, ring[:1], axis=0), tolerance)[:-1]
-    return found if len(found) > 2 else ring
 
 
 # ---- Outlines in files: GeoJSON, as QuPath reads it, and regions of ImageJ
@@ -263,15 +247,13 @@ def _measurements(table: pd.DataFrame | None, stacked: bool) -> dict[tuple[int, 
         return {}
     table = check_table(table, columns=("label", "frame")[: 1 + stacked])
     values = table.select_dtypes("number").drop(columns=["label", "frame"], errors="ignore")
-    frames = table["frame"] if stacked else np.zeros(len(table), int)
-    rows = values.to_dict("records")
-    keys = zip(frames.tolist() if stacked else frames, table["label"].tolist(), strict=True)
-    return {
-        (int(frame), int(number)): {
-            str(name): value for name, value in row.items() if np.isfinite(value)
-        }
-        for (frame, number), row in zip(keys, rows, strict=True)
-    }
+    frames = table["frame"].tolist() if stacked else [0] * len(table)
+    keys = zip(map(int, frames), map(int, table["label"].tolist()), strict=True)
+    rows = (
+        {str(name): value for name, value in row.items() if np.isfinite(value)}
+        for row in values.to_dict("records")
+    )
+    return dict(zip(keys, rows, strict=True))
 
 
 def _write_features(
@@ -285,7 +267,7 @@ def _write_features(
     with path.open("wb") as file:
         file.write(b'{"type":"FeatureCollection","features":[')
         for count, (plane, number, polygons) in enumerate(found):
-            rings = [[_closed(ring) for ring in (one.outer, *one.holes)] for one in polygons]
+            rings = [list(map(_closed, one.rings)) for one in polygons]
             alone = len(rings) == 1
             geometry: dict[str, Any] = {
                 "type": "Polygon" if alone else "MultiPolygon",
@@ -293,7 +275,7 @@ def _write_features(
             }
             if axis is not None:
                 geometry["plane"] = {"c": -1, "z": 0, "t": 0, axis: plane}
-            properties: dict[str, Any] = {"objectType": "detection", "name": str(number)}
+            properties: dict[str, Any] = {"objectType": "detection", "name": f"{number}"}
             properties["label"] = number
             if values := measured.get((plane if axis == "t" else 0, number)):
                 properties["measurements"] = values

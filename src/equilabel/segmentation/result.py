@@ -1,20 +1,24 @@
-"""The result of `segment`."""
+"""The result of `segment`: labels and a table, and the rows of a table that meet a condition."""
 
 from __future__ import annotations
 
+import ast
+import re
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.arguments import shown
+from equilabel.arguments import check_mapping, check_number, check_text, is_sequence, shown
 from equilabel.devices import fetch
 from equilabel.storage.table import as_features
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     import pandas as pd
+    from numpy.typing import NDArray
 
     from equilabel.array_types import HostArray
 
@@ -48,9 +52,8 @@ class Segmentation:
     Attributes
     ----------
     labels : array of int32 or int64
-        Objects numbered 1 to `num`, in the shape of the image without its channels. A NumPy array
-        or, if the image is on a GPU, a CuPy array. For `segment_chunked`, the labels that
-        `label_chunked` returns.
+        Objects numbered 1 to `num`, in the shape of the image without its channels, on the device
+        of the image. For `segment_chunked`, the labels that `label_chunked` returns.
     table : pandas.DataFrame
         One row for each object, in the order of labels. May be given as a dict of columns. For
         `segment_chunked`, a DataFrame of Dask if it takes more than a quarter of free memory.
@@ -99,29 +102,22 @@ class Segmentation:
         return as_features(self.table)
 
     def __repr__(self) -> str:
-        """Describe the result in three lines, without the labels and the table themselves.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import equilabel
-        >>> equilabel.segment(np.eye(3), threshold=0.5, properties=("label", "area"))
-        Segmentation of 1 object, threshold 0.5
-          labels: (3, 3) int32, spacing (1.0, 1.0), connectivity 2, by 'runs' on 'cpu'
-          table: 1 row of label, area
-        """
-        objects = f"{self.num} object{'s' * (self.num != 1)}"
+        """Describe the result in three lines, without the labels and the table themselves."""
+        used = self.threshold if isinstance(self.threshold, tuple) else (self.threshold,)
+        threshold = "local" if used == (None,) else " to ".join(f"{level:g}" for level in used)
+        labels: Any = self.labels  # an array, or the path of a file
+        held = repr(str(labels))
+        if hasattr(labels, "shape"):
+            held = f"{tuple(labels.shape)} {labels.dtype}"
         names = list(map(str, self.table.columns))
         if len(names) > MOST_NAMES:
             names = [*names[: MOST_NAMES - 2], "...", f"{names[-1]} ({len(names)} columns)"]
         rows = len(self.table)
-        return "\n".join(
-            (
-                f"Segmentation of {objects}, threshold {_threshold(self.threshold)}",
-                f"  labels: {_labels(self.labels)}, spacing {self.spacing}, connectivity "
-                f"{self.connectivity}, by {self.method!r} on {self.device!r}",
-                f"  table: {rows} row{'s' * (rows != 1)} of {', '.join(names)}",
-            )
+        return (
+            f"Segmentation of {self.num} object{'s' * (self.num != 1)}, threshold {threshold}\n"
+            f"  labels: {held}, spacing {self.spacing}, connectivity {self.connectivity}, "
+            f"by {self.method!r} on {self.device!r}\n"
+            f"  table: {rows} row{'s' * (rows != 1)} of {', '.join(names)}"
         )
 
 
@@ -158,14 +154,86 @@ def check_table(
     return found
 
 
-def _labels(labels: Any) -> str:
-    """Describe labels, which are an array or the path of a file."""
-    return (
-        f"{tuple(labels.shape)} {labels.dtype}" if hasattr(labels, "shape") else repr(str(labels))
-    )
+# ---- Rows of a table that meet a condition
+
+ALLOWED = (  # of Python's grammar, in a condition
+    *(ast.Expression, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Compare, ast.Name, ast.Load),
+    *(ast.Constant, ast.And, ast.Or, ast.Not, ast.USub, ast.Add, ast.Sub, ast.Mult, ast.Div),
+    *(ast.Pow, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq),
+)
+DECIDING = (ast.Compare, ast.BoolOp, ast.UnaryOp)  # what a condition is as a whole
+QUOTED = re.compile("`([^`]*)`")  # names of columns that are no words of Python
 
 
-def _threshold(value: float | tuple[float, float] | None) -> str:
-    if value is None:
-        return "local"
-    return f"{value[0]:g} to {value[1]:g}" if isinstance(value, tuple) else f"{value:g}"
+def meets(
+    table: pd.DataFrame, wanted: str | Mapping[str, tuple[float | None, float | None]]
+) -> NDArray[np.bool_]:
+    """Return for each row of a table whether it meets a condition, (N,) bool."""
+    if isinstance(wanted, str):
+        refuse_columns("condition", columns_in("condition", wanted), list(map(str, table)))
+        with np.errstate(all="ignore"):
+            found: Any = table.eval(wanted, engine="python")
+        rows = np.asarray(found)
+        if rows.shape != (len(table),) or rows.dtype != np.bool_:
+            message = f"condition must compare columns, as in 'area > 20'; got {shown(wanted)}."
+            raise ValueError(message)
+        return rows
+    kept = np.ones(len(table), np.bool_)
+    for name, limits in check_mapping("ranges", wanted).items():
+        if not is_sequence(limits) or len(limits) != 2:
+            message = (
+                f"ranges must map columns to (least, greatest); got {shown(limits)} for {name!r}."
+            )
+            raise TypeError(message)
+        low, high = (
+            beyond if each is None else check_number("ranges", each)
+            for each, beyond in zip(limits, (-np.inf, np.inf), strict=True)
+        )
+        if name not in table:
+            message = (
+                f"ranges must be of columns of the table, {', '.join(map(str, table))}; "
+                f"got {shown(name)}. Measure it with properties=."
+            )
+            raise ValueError(message)
+        values = table[name].to_numpy()
+        if values.dtype.kind not in "buif":
+            message = f"ranges must be of columns of numbers; got {name!r} of {values.dtype}."
+            raise TypeError(message)
+        kept &= (values >= low) & (values <= high)
+    return kept
+
+
+def columns_in(name: str, condition: Any) -> list[str]:
+    """List the columns in a condition; raise ValueError unless it only compares and computes.
+
+    >>> columns_in("keep", "area > 20 and `bbox-0` >= 0.8")
+    ['area', 'bbox-0']
+    """
+    text = check_text(name, condition)
+    quoted: list[str] = QUOTED.findall(text)
+    places = iter(range(len(quoted)))
+    plain = QUOTED.sub(lambda _: f"_quoted_{next(places)}", text)
+    try:
+        whole = ast.parse(plain.strip(), mode="eval")
+        nodes = list(ast.walk(whole)) if isinstance(whole.body, DECIDING) else [ast.Pass()]
+    except (SyntaxError, ValueError):
+        nodes = [ast.Pass()]
+    found = [node.id for node in nodes if isinstance(node, ast.Name)]
+    if not found or not all(isinstance(node, ALLOWED) for node in nodes):
+        message = (
+            f"{name} must compare columns with numbers; got {shown(text)}. Try "
+            "'area > 20 and circularity > 0.8'."
+        )
+        raise ValueError(message)
+    found = [quoted[int(each[8:])] if each.startswith("_quoted_") else each for each in found]
+    return list(dict.fromkeys(found))
+
+
+def refuse_columns(name: str, columns: Collection[str], known: Collection[str]) -> None:
+    """Raise ValueError if a condition has columns that are not known."""
+    for each in columns:
+        if each not in known:
+            near = get_close_matches(each, known, n=1, cutoff=0.5)
+            remedy = f"Did you mean {near[0]!r}?" if near else f"Pass one of {', '.join(known)}."
+            message = f"{name} must be on columns of the table; got {shown(each)}. {remedy}"
+            raise ValueError(message)

@@ -5,22 +5,24 @@ Those that may be several objects are found from their counts, and split in thre
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+from itertools import pairwise
 from math import pi
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from equilabel.arguments import check_flag, check_number
-from equilabel.devices import fetch, is_on_cuda, place, resolve, take, threads, using
+from equilabel.devices import fetch, is_on_cuda, take, threads
+from equilabel.domains.grid import offsets
 from equilabel.labeling import label, solve
 from equilabel.labeling.problem import make_problem
 from equilabel.measuring import check_spacing, count_labels, make_request
 from equilabel.measuring.measurement import Measurement
 from equilabel.measuring.moments import covariance
-from equilabel.quantities import length_in_pixels, parse
+from equilabel.measuring.neighbors import contacts
 
-from .seeds import beside, finite, place_like, split_at_markers
+from .checks import beside, finite, place_like
+from .filters import in_finest_pixels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,34 +65,32 @@ def split_touching(
     labels_or_mask : (M, N[, ...]) array of bool or int
         A mask, whose components are split; or labels: each label is split separately, and different
         labels are never joined. Pixels of one label that are not connected are always different
-        objects. Of an array on a GPU, the result is on the GPU.
+        objects.
     markers : array of bool or int, optional
         Where objects are, one marker or more for each: objects with several markers are split among
         them, and nothing else is split. A mask, whose components are the markers, or labels.
     image : array, optional
         Gray values: objects are split along dark lines instead of at necks. Smooth them first.
     tolerance : float or str, optional
-        Smallest difference of the two radii, in pixels or with a unit: 1.5, "1.5px", "0.4um". With
-        a smaller tolerance, more objects are split. Default 0.8 pixels, with three axes 0.65; more
-        if the axes differ, by the root mean square of their spacing. For round objects, such as
-        nuclei, 0.5 finds more of those that touch. With an `image`, a share of 0 to 1: by how much
-        the line between two parts must be darker than the brightest pixel of the dimmer one, of the
-        range of gray values in the component. Default 0.2.
+        Smallest difference of the two radii, in pixels or with a unit: 1.5, "1.5px", "0.4um". A
+        smaller one splits more objects. Default 0.8 pixels, with three axes 0.65; more if the axes
+        differ, by the root mean square of their spacing. For round objects, such as nuclei, 0.5
+        finds more of those that touch. With an `image`, a share of 0 to 1 of the range of gray
+        values in the component, by which the line between two parts must be darker than the
+        brightest pixel of the dimmer one. Default 0.2.
     spacing : float or sequence of float, optional
         Distance between neighboring pixels along each spatial axis, in any unit. Default 1. If the
         axes differ, a `tolerance` in pixels refers to the smallest spacing.
     unit : str, optional
         Unit of `spacing`: "µm", "nm", ... Required if `tolerance` has a unit.
-    connectivity : int, optional
-        Maximum number of orthogonal hops between neighbors, as for `label`.
-    stacked : bool
-        Whether the first axis counts independent images, such as the frames of a movie.
+    connectivity, stacked
+        As for `label`.
 
     Returns
     -------
     array of int32 or int64
-        Objects numbered 1 to N in raster order of their first pixels, as by `label`. A NumPy array
-        or, if the input is on a GPU, a CuPy array.
+        Objects numbered 1 to N in raster order of their first pixels, as by `label`, on the device
+        of the input.
 
     Raises
     ------
@@ -128,12 +128,13 @@ def split_touching(
             rule = rule._replace(tolerance=check_share("tolerance", tolerance))
         return place_like(source, split_otherwise(objects, markers, values, rule))
     wanted = usual_tolerance(given or (1.0,) * rank) if tolerance is None else tolerance
-    depth = tolerance_in_pixels("tolerance", wanted, given, unit)
+    depth = in_finest_pixels("tolerance", wanted, given, unit)
     request = make_request(shape_properties(rank), None, shape, spacing, stacked=stacked)
     labels, _, _, counts, *_ = solve(problem, request, counted=True)
     found = split_components(labels, counts, depth, given or (1.0,) * rank, connectivity or rank)
     if found is None and problem.numbered_by_columns:
-        found = number_parts(labels, fetch(labels), boxes_of(counts))
+        whole = np.ones(len(counts.labels), np.int64)
+        found = number_parts(labels, fetch(labels), boxes_of(counts), whole, whole)
     answer: HostArray = labels if found is None else found[0]
     return answer
 
@@ -150,15 +151,6 @@ def usual_tolerance(spacing: Sequence[float]) -> float:
     return base * float(np.sqrt(np.mean(np.minimum(sides, FLATTEST) ** 2)))
 
 
-def tolerance_in_pixels(
-    name: str, tolerance: Length, spacing: Sequence[float] | None, unit: str | None
-) -> float:
-    """Return a tolerance in pixels along the axis of the smallest spacing, named in errors."""
-    parse(name, tolerance)  # one length, not one for each axis
-    finest = None if spacing is None else (min(spacing),)
-    return length_in_pixels(name, tolerance, 1, spacing=finest, unit=unit)[0]
-
-
 def check_share(name: str, tolerance: Any) -> float:
     """Return the tolerance of a split by gray values, or raise TypeError or ValueError."""
     return SHARE if tolerance is None else check_number(name, tolerance, 0, 1)
@@ -170,18 +162,14 @@ def split_otherwise(
     """Split components at markers, along dark lines of an image, or both; number all objects."""
     if markers is None and image is not None:
         return _split_by_values(labels, image, rule)
-    around: Any = {"spacing": rule.distances, "stacked": rule.stacked}
-    parts = split_at_markers(labels, markers, image, **around)
+    parts = _split_at_markers(labels, markers, image, rule)
     how: Any = {"connectivity": rule.connectivity, "stacked": rule.stacked}
     numbers: HostArray = label(parts, device="cpu", **how)
     return numbers
 
 
 def _split_by_values(labels: HostArray, image: HostArray, rule: Rule) -> HostArray:
-    """Split components along dark lines, and number all objects; labels are overwritten.
-
-    Gray values become whole numbers from 1, for the darkest pixel of a component, to `STEPS`.
-    """
+    """Split components along dark lines, and number all objects; labels are overwritten."""
     values = finite(image)
     request = make_request(("bbox", "intensity_min"), values, labels.shape, stacked=rule.stacked)
     counts = count_labels(labels, request.values, request.plan)
@@ -190,27 +178,21 @@ def _split_by_values(labels: HostArray, image: HostArray, rule: Rule) -> HostArr
     found: Any = counts.values
     lows, highs = (np.append(0.0, each[:, 0]) for each in (found.lows, found.highs))
     shares = (values - lows[labels]) / np.where(highs > lows, highs - lows, 1.0)[labels]
+    # Whole numbers from 1, for the darkest pixel of a component, to `STEPS`.
     heights = 1 + np.rint(np.clip(shares, 0, 1) * (STEPS - 1)).astype(np.int32)
     boxes = boxes_of(counts)
     parts, several = find_parts(labels, boxes, rule, heights**2)
-    chosen = np.flatnonzero(several > 1)
-    split = Split(chosen, parts, several[chosen]) if len(chosen) else None
-    objects: HostArray = number_parts(labels, labels, boxes, split)[0]
+    objects: HostArray = number_parts(labels, labels, boxes, parts, several)[0]
     return objects
 
 
 def split_components(
-    labels: Array,
-    counts: Counts,
-    tolerance: float,
-    spacing: Sequence[float],
-    connectivity: int,
+    labels: Array, counts: Counts, tolerance: float, spacing: Sequence[float], connectivity: int
 ) -> tuple[Array, int] | None:
     """Split the components that are several objects; return new labels and their number, or None.
 
-    `labels` are 1 to N in raster order and may be overwritten; `counts` are theirs, of the
-    properties of `shape_properties`. `tolerance` is in pixels along the axis of the smallest
-    spacing. None means that nothing was split.
+    `labels` are 1 to N in raster order and may be overwritten; `counts` are theirs, of
+    `shape_properties`. `tolerance` is in pixels of the smallest spacing.
     """
     if len(spacing) < 2:
         return None
@@ -220,23 +202,22 @@ def split_components(
         return None
     boxes = boxes_of(counts)
     if is_on_cuda(labels):
-        found = _split_copies(labels, boxes, chosen, rule)
-        if found is not None:
-            return found if found[1] > len(boxes) else None
+        made = _split_copies(labels, boxes, chosen, rule)
+        if made is not None:
+            return made if made[1] > len(boxes) else None
     host = np.ascontiguousarray(fetch(labels))
-    parts, several = find_parts(host, boxes[chosen], rule)
-    if not (several > 1).any():
-        return None
-    split = Split(chosen[several > 1], parts, several[several > 1])
-    return number_parts(labels, host, boxes, split)
+    parts, found = find_parts(host, boxes[chosen], rule)
+    several = np.ones(len(boxes), np.int64)
+    several[chosen] = found
+    return number_parts(labels, host, boxes, parts, several) if several.max() > 1 else None
 
 
 def _split_copies(
     labels: Array, boxes: NDArray[np.int64], chosen: NDArray[np.intp], rule: Rule
 ) -> tuple[Array, int] | None:
-    """Split components of labels on a GPU from copies of their boxes, and number all there.
+    """Split components on a GPU from copies of their boxes; return new labels and their number.
 
-    Returns new labels and their number. None if boxes are too large, or parts too many, for copies.
+    None if boxes are too large, or parts too many, for copies.
     """
     from .cpu.parts import find_parts_of_cells
     from .cuda.cells import copy_cells, place_parts
@@ -272,21 +253,13 @@ def boxes_of(counts: Counts) -> NDArray[np.int64]:
     return np.concatenate([counts.labels[:, None], counts.begins, counts.ends], axis=1)
 
 
-class Split(NamedTuple):
-    """Components that were split."""
-
-    chosen: NDArray[np.intp]  # their places among all components
-    parts: NDArray[np.int32]  # the part of each of their pixels, from 1
-    several: NDArray[np.int64]  # the number of their parts
-
-
 def number_parts(
-    labels: Array, host: HostArray, boxes: NDArray[np.int64], split: Split | None = None
+    labels: Array, host: HostArray, boxes: NDArray[np.int64], parts: HostArray, several: HostArray
 ) -> tuple[Array, int]:
-    """Renumber components and parts, in place, in raster order of their first pixels.
+    """Renumber components and parts in raster order; return labels like `labels`, and how many.
 
-    `host` are the labels of components in memory, `boxes` those of `boxes_of`. Returns the labels
-    on the device of `labels`, and how many there are.
+    `host` are the labels in memory, which are overwritten, `boxes` those of `boxes_of`, `parts` the
+    part of each pixel, from 1, and `several`, (N,), how many parts there are; one is the whole.
     """
     from equilabel.devices.cpu.renumbering import renumber
 
@@ -296,26 +269,80 @@ def number_parts(
     firsts = np.empty(total, np.int64)
     cuts = threads.ranges(total, host.size)
     threads.each(find_first, [(flat, shape, boxes[a:b], firsts[a:b]) for a, b in cuts])
-    if split is not None:
-        ends = np.cumsum(split.several)
-        begins, more = ends - split.several, np.full(ends[-1], -1)
+    chosen = np.flatnonzero(several > 1)
+    if len(chosen):
+        ends = np.cumsum(several[chosen])
+        begins, more = ends - several[chosen], np.full(ends[-1], -1)
         tasks = []
-        for a, b in _shares(boxes[split.chosen]):
-            own = (boxes[split.chosen[a:b]], total + 1 + begins[a:b], split.parts.reshape(-1))
+        for a, b in _shares(boxes[chosen]):
+            own = (boxes[chosen[a:b]], total + 1 + begins[a:b], parts.reshape(-1))
             tasks.append((flat, shape, *own, more[begins[a] : ends[b - 1]]))
         threads.each(place_parts, tasks)
-        firsts[split.chosen] = host.size  # no pixel has their label any more
-        firsts, total = np.append(firsts, more), total - len(split.chosen) + len(more)
+        firsts[chosen] = host.size  # no pixel has their label any more
+        firsts, total = np.append(firsts, more), total - len(chosen) + len(more)
     numbers = np.zeros(len(firsts) + 1, host.dtype)
     numbers[1 + np.argsort(firsts, kind="stable")] = np.arange(1, len(firsts) + 1)
     rows = threads.ranges(host.size, host.size, fine=True)
     one = np.zeros(1, np.int64)
     threads.each(renumber, [(flat[a:b], one, b - a, numbers) for a, b in rows])
-    where = resolve("auto", labels)
-    if where == "cpu":
-        return host, total
-    with using(where):
-        return place(host, where), total
+    return place_like(labels, host), total
+
+
+# ---- Parts around given markers
+
+
+def check_markers(markers: Any, labels: HostArray, of: str = "labels") -> HostArray:
+    """Return markers on the host; raise TypeError or ValueError unless they are beside labels."""
+    seeds = beside("markers", markers, labels, of)
+    if seeds.dtype.kind not in "bui":
+        message = f"markers must be a mask or integers; got {seeds.dtype}. Pass label(markers)."
+        raise TypeError(message)
+    return seeds
+
+
+def _split_at_markers(
+    labels: HostArray, markers: Any, image: HostArray | None, rule: Rule
+) -> HostArray:
+    """Split objects that hold several markers, by shape or by gray values; return new labels.
+
+    Each pixel belongs to the marker that floods it first, from the greatest distance to the
+    background (from the brightest pixel, with an image) downwards.
+    """
+    from scipy.ndimage import find_objects
+    from skimage.segmentation import watershed
+
+    seeds = check_markers(markers, labels)
+    if (seeds == seeds.max(initial=0)).sum() == np.count_nonzero(seeds):  # a mask, of any type
+        seeds = label(seeds != 0, stacked=rule.stacked)
+    if not (seeds[labels > 0] > 0).any() and (seeds > 0).any():
+        message = "markers must lie in objects; got none that does. Pass markers inside the mask."
+        raise ValueError(message)
+    out = labels.copy()
+    most = int(labels.max(initial=0))
+    for number, box in enumerate(find_objects(labels), 1):
+        if box is None:
+            continue
+        own = labels[box] == number
+        known, numbered = np.unique(seeds[box] * own, return_inverse=True)
+        count = len(known) - (known[0] == 0)
+        if count < 2:
+            continue
+        numbered = numbered.reshape(own.shape) + (known[0] != 0)
+        relief = -_radii(own, rule) if image is None else -finite(image[box])
+        parts = watershed(relief, numbered.astype(np.int32), mask=own)
+        out[box][own] = most + parts[own]
+        most += count
+    return out
+
+
+def _radii(own: NDArray[np.bool_], rule: Rule) -> HostArray:
+    """Return the distance of each pixel of an object to the background, which is all around it."""
+    from scipy.ndimage import distance_transform_edt
+
+    axes = len(rule.distances)
+    padded = np.pad(own, [(0, 0)] * rule.stacked + [(1, 1)] * axes)
+    apart = distance_transform_edt(padded, sampling=(1.0,) * rule.stacked + rule.distances)
+    return np.asarray(apart[(slice(None),) * rule.stacked + (slice(1, -1),) * axes])
 
 
 # ---- Selection of components that may be several objects, from their counts
@@ -331,10 +358,9 @@ def shape_properties(rank: int) -> tuple[str, ...]:
 
 
 def may_touch(counts: Counts, tolerance: float, distances: Sequence[float]) -> NDArray[np.bool_]:
-    """Select components that may be several objects: (N,) array of bool.
+    """Select components that are neither too small for a neck nor surely convex: (N,) bool.
 
-    False if a component is too small to hold two objects and a neck, or is certainly convex.
-    `counts` are of the properties of `shape_properties`; `distances` are those of pixels.
+    `counts` are of `shape_properties`; `distances` are those of pixels.
     """
     found = Measurement(counts, (1.0,) * len(distances))
     sides = found.last - found.first
@@ -347,7 +373,7 @@ def may_touch(counts: Counts, tolerance: float, distances: Sequence[float]) -> N
 def _convex(found: Measurement) -> NDArray[np.bool_]:
     """Select components that fill their ellipse of inertia, without gaps in rows and columns."""
     pixels, rank = found.pixels, found.rank
-    if rank not in (2, 3):
+    if rank > 3:
         return np.zeros(len(pixels), np.bool_)
     spread = covariance(found) + np.eye(rank) / 12  # pixels are squares, not points
     volume = {2: 4 * pi, 3: 4 / 3 * pi * 5**1.5}[rank] * np.sqrt(np.linalg.det(spread))
@@ -380,22 +406,18 @@ class Rule(NamedTuple):
 
 
 def make_rule(tolerance: float, spacing: Sequence[float], connectivity: int, stacked: bool) -> Rule:
-    """Make the rule for images of a spacing; arguments are those of `split_components`."""
+    """Make the rule for images of a spacing."""
     distances = tuple(min(each / min(spacing), FLATTEST) for each in spacing)
     return Rule(tolerance, distances, connectivity, bool(stacked))
 
 
 def find_parts(
-    labels: HostArray,
-    boxes: NDArray[np.int64],
-    rule: Rule,
-    heights: NDArray[np.int32] = BY_SHAPE,
+    labels: HostArray, boxes: NDArray[np.int64], rule: Rule, heights: NDArray[np.int32] = BY_SHAPE
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Split components at their necks; return the part of each pixel and the numbers of parts.
 
-    `labels` are components of an image, `boxes` those of the ones to split, as of `boxes_of`. Parts
-    are numbered from 1 in each component, in the order of their radii. In components of one part
-    they are 0 or 1; those that are too thin for a seed have 0 parts.
+    `boxes` are those of `boxes_of` of the ones to split. Parts are numbered from 1 in the order of
+    their radii. In components of one part they are 0 or 1; those too thin for a seed have 0 parts.
     """
     from .cpu import parts as kernels
 
@@ -474,7 +496,7 @@ def _measure(
     cells: NDArray[np.uint8], sides: NDArray[np.int64], how: tuple[Any, ...], squares: HostArray
 ) -> None:
     """Measure the squared distances of a large component to the background, in threads."""
-    from .cpu import distances
+    from .cpu import parts as kernels
 
     margins, _, costs, _, limits = how
     one = np.empty(cells.size, costs.dtype)
@@ -486,11 +508,11 @@ def _measure(
     for choice in range(2 ** (axes - top - 1)):
         slabs = threads.ranges(int(sides[top]), cells.size, fine=True)
         threads.each(
-            distances.measure_slab, [(*image, far, choice, *slab, one, other) for slab in slabs]
+            kernels.measure_slab, [(*image, far, choice, *slab, one, other) for slab in slabs]
         )
-        strips = threads.ranges(inner, cells.size, distances.STRIP, fine=True)
+        strips = threads.ranges(inner, cells.size, kernels.STRIP, fine=True)
         threads.each(
-            distances.measure_along,
+            kernels.measure_along,
             [(*image, choice, *strip, one, other, squares) for strip in strips],
         )
 
@@ -507,11 +529,7 @@ def _arguments(rule: Rule, longest: int, *, by_shape: bool = True) -> tuple[Any,
     halves[..., 0] = 0
     lengths = [1.0] * rule.stacked + [1 if whole else one / 2 for one in rule.distances]
     costs = np.array([(halves * length) ** 2 for length in lengths], dtype)
-    steps = np.array(list(product((-1, 0, 1), repeat=len(rule.distances))))
-    hops = np.abs(steps).sum(axis=1)
-    steps = np.pad(
-        steps[(hops > 0) & (hops <= rule.connectivity)], ((0, 0), (int(rule.stacked), 0))
-    )
+    steps = offsets(len(lengths), rule.connectivity, stacked=rule.stacked).copy()
     margins = np.ones(len(lengths), np.int64)
     margins[: int(rule.stacked)] = 0
     width = 0.5 + rule.tolerance  # a neck has a width, too
@@ -541,10 +559,7 @@ def _split_sprawling(
     parts: NDArray[np.int32],
     several: NDArray[np.int64],
 ) -> None:
-    """Write what `find_parts` returns, for all components at once that do not touch each other.
-
-    The time is bounded by the size of the image, for components of any shape.
-    """
+    """Write what `find_parts` returns, for all components at once that do not touch each other."""
     from skimage.segmentation import relabel_sequential
 
     how = _arguments(rule, max(labels.shape) + 2)
@@ -554,7 +569,14 @@ def _split_sprawling(
         image, own = labels[frame], parts[frame]
         image, _, known = relabel_sequential(np.where(np.isin(image, chosen), image, 0))
         inside = order[np.searchsorted(chosen, known.out_values[known.out_values > 0])]
-        colors = _color(image, len(inside))
+        colors = np.zeros(len(inside) + 1, np.int64)  # those that touch have different ones
+        near = [set[int]() for _ in colors]
+        for one, other in contacts(image)[["label", "neighbor"]].to_numpy().tolist():
+            near[one].add(other)
+            near[other].add(one)
+        for number in range(1, len(colors)):
+            taken = set(colors[list(near[number])].tolist())
+            colors[number] = next(k for k in range(1, len(colors) + 1) if k not in taken)
         colored = colors.astype(np.min_scalar_type(colors.max(initial=0)))[image]
         ends = [[0] * rule.stacked + [0] * image.ndim, [1] * rule.stacked + list(image.shape)]
         for color in range(1, int(colors.max(initial=0)) + 1):
@@ -569,28 +591,3 @@ def _split_sprawling(
         )
         own.reshape(-1)[pixels] = numbers[which.reshape(-1)] + 1
         several[inside] = np.bincount(known[0], minlength=len(inside) + 1)[1:]
-
-
-def _color(labels: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Give each of `count` labels a number from 1; those that touch have different ones."""
-    near: dict[int, set[int]] = {label: set() for label in range(1, count + 1)}
-    for one, other in _touching(labels):
-        near[one].add(other)
-        near[other].add(one)
-    colors = np.zeros(count + 1, np.int64)
-    for number, others in near.items():
-        taken = {int(colors[other]) for other in others}
-        colors[number] = next(color for color in range(1, len(others) + 2) if color not in taken)
-    return colors
-
-
-def _touching(labels: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """List the pairs of labels, without 0, that have neighboring pixels."""
-    pairs: set[tuple[int, int]] = set()
-    for step in product((-1, 0, 1), repeat=labels.ndim):
-        if step > (0,) * labels.ndim:
-            one = labels[tuple(slice(max(-s, 0), -s if s > 0 else None) for s in step)]
-            other = labels[tuple(slice(max(s, 0), s if s < 0 else None) for s in step)]
-            both = (one != other) & (one > 0) & (other > 0)
-            pairs |= set(zip(one[both].tolist(), other[both].tolist(), strict=True))
-    return sorted(pairs)

@@ -8,81 +8,73 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from equilabel.arguments import check_choice, check_flag, check_whole, shown
-from equilabel.devices import fetch
+from equilabel.devices import fetch, is_on_cuda, library
 from equilabel.labeling import paint
 from equilabel.measuring import PROPERTIES, DeviceTable, check_spacing, count_labels
 from equilabel.measuring.properties import make_plan
 
-from .binarization import ThresholdedImage, apply_threshold, from_mask
-from .filters import check_background_method, subtract_background, widths_in_pixels
-from .morphology import close_mask, fill_mask, open_mask
-from .seeds import beside, check_markers, finite, grow, place_like
-from .selection import (
-    columns_in,
-    drop_components,
-    meets,
-    numbers_of,
-    refuse_columns,
-    select_components,
+from .binarization import apply_threshold
+from .checks import beside, check_block, finite, place_like
+from .filters import (
+    METHODS,
+    each_piece,
+    in_finest_pixels,
+    subtract_background,
+    widths_in_pixels,
 )
+from .morphology import close_mask, fill_mask, grow, open_mask
+from .result import columns_in, meets, refuse_columns
 from .splitting import (
+    check_markers,
     check_share,
     make_rule,
     shape_properties,
     split_components,
     split_otherwise,
-    tolerance_in_pixels,
     usual_tolerance,
 )
+from .thresholds import ThresholdedImage, from_mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
+    from numpy.typing import DTypeLike, NDArray
+
     from equilabel.array_types import Array, HostArray
     from equilabel.labeling.paths import Solution
     from equilabel.labeling.problem import Problem
-    from equilabel.measuring import Columns, Request
+    from equilabel.measuring import Columns, Counts, Request
     from equilabel.quantities import Length, Lengths
 
     from .filters import BackgroundMethod
 
+    Report = Callable[[str], None]
+
 
 # ---- Splitting of objects that touch
-
 
 SPLITS = ("shape", "intensity")
 
 
-def depth_of(split: bool | Length, rank: int, **scale: Any) -> float | None:
-    """Return the tolerance of `split_touching` in pixels, or None if nothing is split."""
+def depth_of(split: bool | Length, rank: int, by: str = "shape", **scale: Any) -> float | None:
+    """Return the tolerance of `split_touching`, or None if nothing is split."""
+    check_choice("split_by", by, SPLITS)
     if split is False or split is None:
         return None
+    if by == "intensity":
+        return check_share("split", None if split is True else split) or None
     known: Any = {"spacing": None, "unit": None, **scale}
     usual = usual_tolerance(known["spacing"] or (1.0,) * rank)
-    wanted = usual if split is True else split
-    return tolerance_in_pixels("split", wanted, **known) or None
+    return in_finest_pixels("split", usual if split is True else split, **known) or None
 
 
 class Splitting(NamedTuple):
     """How objects that touch are split."""
 
     depth: float | None  # pixels, or a share of gray values; None if nothing is split
-    by: str = "shape"
-    markers: Any = None
-    dark: bool = False
-
-    @classmethod
-    def of(
-        cls, split: bool | Length, by: str, markers: Any, rank: int, *, dark: bool, **scale: Any
-    ) -> Splitting:
-        """Check the arguments of `segment`."""
-        check_choice("split_by", by, SPLITS)
-        depth = None
-        if by == "intensity" and split:
-            depth = check_share("split", None if split is True else split) or None
-        elif by == "shape":
-            depth = depth_of(split, rank, **scale)
-        return cls(depth, by, markers, dark)
+    by: str
+    markers: Any
+    dark: bool
 
     @property
     def needed(self) -> bool:
@@ -104,43 +96,6 @@ class Splitting(NamedTuple):
         return replace(request, plan=plan, columns_on=None)
 
 
-def counted_for(names: list[str], *, exclude_border: bool) -> list[str]:
-    """List the properties to count: the columns, and what dropping needs."""
-    return [*names, "num_pixels", *(("touches_border",) if exclude_border else ())]
-
-
-def split_objects(
-    found: Solution,
-    request: Request,
-    splitting: Splitting,
-    connectivity: int,
-    report: Callable[[str], None],
-    values: Callable[[], Array],
-) -> Solution:
-    """Split objects that touch; return labels, their number, and their counts.
-
-    `values` returns the smoothed image.
-    """
-    if not splitting.needed:
-        return found
-    report("split")
-    labels = found.labels
-    if splitting.at_necks:
-        depth: Any = splitting.depth
-        parts = split_components(labels, found.counts, depth, request.spacing, connectivity)
-    else:
-        rule = make_rule(
-            splitting.depth or 0.0, request.spacing, connectivity, request.plan.layout.stacked
-        )
-        image = None
-        if splitting.by == "intensity":
-            image = finite(fetch(values())) * (-1 if splitting.dark else 1)
-        numbers = split_otherwise(fetch(labels), splitting.markers, image, rule)
-        parts = place_like(labels, numbers), int(numbers.max(initial=0))
-    labels, count = parts or (labels, found.count)
-    return found._replace(labels=labels, count=count, counts=request.count(labels))
-
-
 # ---- Columns of the table
 
 
@@ -149,10 +104,8 @@ def default_properties(rank: int, spacing: tuple[float, ...], stacked: bool) -> 
 
     Parameters
     ----------
-    rank : int
-        Number of spatial axes.
-    spacing : tuple of float
-        Distance between neighboring pixels along each spatial axis.
+    rank, spacing : int, tuple of float
+        Number of spatial axes, and the distance between neighboring pixels along each.
     stacked : bool
         Whether the first axis counts images, so that the table gets a column "frame".
 
@@ -197,62 +150,82 @@ class Radii(NamedTuple):
     closing: tuple[float, ...]
     opening: tuple[float, ...]
 
-    def in_pixels(self, stacked: bool) -> dict[str, Any]:
-        """Return the radii of the filters that are used, along the spatial axes, by name."""
-        return {name: radii[stacked:] for name, radii in self._asdict().items() if radii}
-
 
 def radii_in_pixels(
     ndim: int, background: Lengths | None, closing: Lengths, opening: Lengths, **scale: Any
 ) -> Radii:
     """Return the radii of filters in pixels, or raise TypeError or ValueError.
 
-    Examples
-    --------
     >>> radii_in_pixels(3, "1um", 0, 2, spacing=(0.2, 0.1), unit="um", stacked=True)
     Radii(background=(0.0, 5.0, 10.0), closing=(), opening=(0.0, 2.0, 2.0))
     """
     given = {"background": background, "closing": closing, "opening": opening}
     found: dict[str, tuple[float, ...]] = {}
     for name, value in given.items():
-        found[name] = ()
-        if value is not None and not (isinstance(value, (int, float)) and value == 0):
+        nothing = isinstance(value, (int, float)) and value == 0
+        radii: tuple[float, ...] = ()
+        if value is not None and not nothing:
             radii = tuple(widths_in_pixels(value, ndim, name=name, **scale))
-            found[name] = radii if any(radii) else ()
-    if background is not None and max(found["background"], default=0.0) < 1:
-        pixels = max(found["background"], default=0.0)
+        found[name] = radii if any(radii) else ()
+    widest = max(found["background"], default=0.0)
+    if background is not None and widest < 1:
         message = (
             f"background must be 1 pixel or more, and wider than objects; got {shown(background)}, "
-            f"{pixels:g} pixels. Pass a larger one, such as '50px', or leave it out."
+            f"{widest:g} pixels. Pass a larger one, such as '50px', or leave it out."
         )
         raise ValueError(message)
     return Radii(**found)
+
+
+def in_pixels(
+    axes: int,
+    radii: Radii,
+    sigma: Lengths,
+    block_size: Lengths | None,
+    split: float | None,
+    limits: tuple[int, int | None],
+    *,
+    stacked: bool,
+    grow: float = 0.0,
+    **scale: Any,
+) -> dict[str, Any]:
+    """Return the lengths and sizes that were used, in pixels, by the names of their parameters."""
+    used: dict[str, Any] = {"sigma": widths_in_pixels(sigma, axes, stacked=stacked, **scale)}
+    if block_size is not None:
+        used["block_size"] = map(int, check_block(block_size, axes, stacked=stacked, **scale))
+    used = {name: tuple(widths)[stacked:] for name, widths in used.items()}
+    used |= {} if split is None else {"split": split}
+    used |= {"grow": grow} if grow else {}
+    used |= {"min_size": limits[0], "max_size": limits[1]}
+    return used | {name: each[stacked:] for name, each in radii._asdict().items() if each}
 
 
 def find_foreground(
     image: Array,
     threshold: Any,
     radii: Radii,
-    report: Callable[[str], None],
+    report: Report,
     *,
-    background_method: BackgroundMethod,
-    dark: bool,
+    method: BackgroundMethod,
     fill_holes: bool,
     mask: Any,
-    stacked: bool,
     **options: Any,
 ) -> tuple[ThresholdedImage, float | tuple[float, float] | None]:
-    """Return the foreground of an image and its threshold.
-
-    Arguments are those of `segment`; `options` are the other arguments of `apply_threshold`.
-    """
-    check_background_method(background_method, radii.background or None)
+    """Return the foreground of an image and its threshold; `options` are of `apply_threshold`."""
+    stacked = options["stacked"]
+    check_choice("background_method", method, METHODS, remedy="Pass 'top_hat' if unsure.")
+    if method != "top_hat" and not radii.background:
+        message = (
+            "background must be given with background_method='rolling_ball': it is the radius of "
+            "the ball; got None. Pass one wider than objects, such as '50px'."
+        )
+        raise ValueError(message)
     if radii.background:
         report("background")
-        how: Any = {"dark": dark, "method": background_method, "stacked": stacked}
+        how: Any = {"dark": options["dark"], "method": method, "stacked": stacked}
         image = subtract_background(image, radii.background, **how)
     report("binarize")
-    foreground, found = apply_threshold(image, threshold, dark=dark, stacked=stacked, **options)
+    foreground, found = apply_threshold(image, threshold, **options)
     if radii.closing or radii.opening:
         report("close and open")
         plain = foreground.mask()
@@ -276,73 +249,58 @@ def check_beside(markers: Any, mask: Any, image: Array) -> tuple[Any, Any]:
     return seeds, inside
 
 
-def drop(
-    problem: Problem,
-    found: Solution,
-    request: Request,
-    report: Callable[[str], None],
+def select_components(
+    counts: Counts | Columns,
     *,
-    limits: tuple[int, int | None],
-    exclude_border: bool,
-) -> Solution:
-    """Drop objects by size and border; return labels, number and counts of the others.
+    min_size: int = 0,
+    max_size: int | None = None,
+    exclude_border: bool = False,
+) -> NDArray[np.bool_]:
+    """Return for each component whether it is kept: (N,) array of bool.
 
-    Labels that are not painted yet are painted when it is known which objects are dropped; others
-    are overwritten.
+    Columns must have "num_pixels" and, to exclude the border, "touches_border", counts boxes.
     """
-    smallest, largest = limits
-    dropping = smallest > 1 or largest is not None or exclude_border
-    if dropping:
-        report("drop")
-    found, kept = with_counts(problem, found, request), None
-    if dropping:
-        kept = select_components(
-            found.counts, min_size=smallest, max_size=largest, exclude_border=exclude_border
-        )
-    if found.runs is not None:
-        found = paint(problem, found, None if kept is None else numbers_of(kept, np.int32))
-    elif kept is not None:
-        found = found._replace(count=drop_components(found.labels, kept))
-    if kept is None:
-        return found
-    if not isinstance(found.counts, dict):
-        return found._replace(counts=found.counts.select(kept))
-    columns = {
-        name: {part: column[kept] for part, column in parts.items()}
-        for name, parts in found.counts.items()
-    }
-    for name, key in request.plan.columns:
-        if key == "label":
-            columns[name] = {name: np.arange(1, np.count_nonzero(kept) + 1)}
-    return found._replace(counts=columns)
+    pixels = counts["num_pixels"]["num_pixels"] if isinstance(counts, dict) else counts.pixels
+    kept = np.asarray(pixels >= min_size)
+    if max_size is not None:
+        kept &= pixels <= max_size
+    if not exclude_border:
+        return kept
+    if isinstance(counts, dict):
+        return np.asarray(kept & ~counts["touches_border"]["touches_border"])
+    first, last = counts.begins, counts.ends
+    for axis in range(int(counts.layout.stacked), len(counts.shape)):
+        side = counts.shape[axis]
+        if side > 1:
+            kept &= (first[:, axis] > 0) & (last[:, axis] < side)
+    return kept
 
 
-def with_counts(problem: Problem, found: Solution, request: Request) -> Solution:
-    """Wait for the columns that a GPU computes; return counts if it cannot compute these."""
-    if not isinstance(found.counts, DeviceTable):
-        return found
-    columns = found.counts.finish()
-    if columns is not None:
-        return found._replace(counts=columns, count=len(columns["num_pixels"]["num_pixels"]))
-    found = found if found.runs is None else paint(problem, found)
-    return found._replace(counts=count_labels(found.labels, request.values, request.plan))
+def drop_components(labels: HostArray, kept: NDArray[np.bool_]) -> int:
+    """Set labels that are dropped to 0, number others from 1, in place; return how many are left.
+
+    >>> labels = np.array([1, 0, 2, 3])
+    >>> drop_components(labels, np.array([True, False, True])), labels
+    (2, array([1, 0, 0, 2]))
+    """
+    numbers = numbers_of(kept, labels.dtype)
+    if is_on_cuda(labels):
+        xp = library(labels)
+        xp.take(xp.asarray(numbers), labels, out=labels)
+    else:
+        each_piece(lambda part: np.take(numbers, part, out=part, mode="clip"), labels)
+    return int(np.count_nonzero(kept))
 
 
-def grow_objects(
-    found: Solution,
-    request: Request,
-    pixels: float,
-    mask: HostArray | None,
-    report: Callable[[str], None],
-) -> Solution:
-    """Grow objects by pixels of the smallest spacing, within a mask; count them again."""
-    if not pixels:
-        return found
-    report("grow")
-    how: Any = {"spacing": request.spacing, "stacked": request.plan.layout.stacked}
-    labels = grow(found.labels, pixels, mask=mask, **how)
-    counts = count_labels(labels, request.values, request.plan)
-    return found._replace(labels=labels, counts=counts)
+def numbers_of(kept: NDArray[np.bool_], dtype: DTypeLike) -> HostArray:
+    """Return the new labels of labels 0 to N: from 1 for those that are kept, 0 for others.
+
+    >>> numbers_of(np.array([True, False, True]), np.int32)
+    array([0, 1, 0, 2], dtype=int32)
+    """
+    numbers: HostArray = np.zeros(len(kept) + 1, dtype)
+    numbers[1:][kept] = np.arange(1, np.count_nonzero(kept) + 1)
+    return numbers
 
 
 def properties_for(condition: str | None, names: Collection[str]) -> list[str]:
@@ -352,30 +310,6 @@ def properties_for(condition: str | None, names: Collection[str]) -> list[str]:
     wanted = [column.split("-")[0] for column in columns_in("keep", condition)]
     refuse_columns("keep", wanted, list(PROPERTIES))
     return list(dict.fromkeys([*names, *wanted]))
-
-
-def measure_objects(
-    request: Request,
-    found: Solution,
-    names: list[str],
-    condition: str | None,
-    report: Callable[[str], None],
-    *,
-    track: bool,
-) -> tuple[Any, int]:
-    """Drop objects that do not meet a condition, in place; return the table and their number."""
-    report("measure")
-    columns: Any = request.columns(found.counts, found.labels)
-    table, count = make_table(columns, names), int(found.count)
-    if condition is not None:
-        import pandas as pd
-
-        kept = meets(pd.DataFrame(table), condition)
-        count = drop_components(found.labels, kept)
-        table = {name: column[kept] for name, column in table.items()}
-        if "label" in table:
-            table["label"] = np.arange(1, count + 1, dtype=table["label"].dtype)
-    return with_tracks(table, names, found.labels) if track else table, count
 
 
 def check_track(track: bool, stacked: bool) -> None:
@@ -388,14 +322,112 @@ def check_track(track: bool, stacked: bool) -> None:
         raise ValueError(message)
 
 
-def with_tracks(
-    table: dict[str, HostArray], names: Iterable[str], labels: Array
-) -> dict[str, HostArray]:
+def with_tracks(table: dict[Any, Any], names: list[str], labels: Array) -> dict[Any, Any]:
     """Return a table with the columns of tracks inserted after "label" and "frame"."""
-    from .tracking import track_overlaps
+    from .overlaps import track_overlaps
 
-    tracks = track_overlaps(labels)  # in the order of labels, which are unique
-    place = sum(name in ("label", "frame") for name in list(names)[:2])
+    tracks = track_overlaps(labels)  # in the order of the table: of frames and labels
+    place = sum(name in ("label", "frame") for name in names[:2])
     columns = list(table.items())
     columns[place:place] = [(name, tracks[name].to_numpy()) for name in TRACKS]
     return dict(columns)
+
+
+# ---- The stages after labeling
+
+
+class Stages(NamedTuple):
+    """The stages after labeling, and what all of them need."""
+
+    problem: Problem
+    request: Request
+    report: Report
+
+    def split(
+        self, found: Solution, splitting: Splitting, hops: int, values: Callable[[], Array]
+    ) -> Solution:
+        """Split objects that touch; `values` returns the smoothed image."""
+        if not splitting.needed:
+            return found
+        self.report("split")
+        request, labels, depth = self.request, found.labels, splitting.depth or 0.0
+        if splitting.at_necks:
+            parts = split_components(labels, found.counts, depth, request.spacing, hops)
+            labels, count = parts or (labels, found.count)
+        else:
+            rule = make_rule(depth, request.spacing, hops, request.plan.layout.stacked)
+            image = None
+            if splitting.by == "intensity":
+                image = finite(fetch(values())) * (-1 if splitting.dark else 1)
+            numbers = split_otherwise(fetch(labels), splitting.markers, image, rule)
+            labels, count = place_like(labels, numbers), int(numbers.max(initial=0))
+        return found._replace(labels=labels, count=count, counts=request.count(labels))
+
+    def drop(
+        self, found: Solution, limits: tuple[int, int | None], *, exclude_border: bool
+    ) -> Solution:
+        """Drop objects by size and border; labels that are not painted yet are painted only now."""
+        smallest, largest = limits
+        dropping = smallest > 1 or largest is not None or exclude_border
+        if dropping:
+            self.report("drop")
+        found, kept = self.counted(found), None
+        if dropping:
+            kept = select_components(
+                found.counts, min_size=smallest, max_size=largest, exclude_border=exclude_border
+            )
+        if found.runs is not None:
+            found = paint(self.problem, found, None if kept is None else numbers_of(kept, np.int32))
+        elif kept is not None:
+            found = found._replace(count=drop_components(found.labels, kept))
+        if kept is None:
+            return found
+        if not isinstance(found.counts, dict):
+            return found._replace(counts=found.counts.select(kept))
+        columns = {
+            name: {part: column[kept] for part, column in parts.items()}
+            for name, parts in found.counts.items()
+        }
+        for name, key in self.request.plan.columns:
+            if key == "label":
+                columns[name] = {name: np.arange(1, np.count_nonzero(kept) + 1)}
+        return found._replace(counts=columns)
+
+    def counted(self, found: Solution) -> Solution:
+        """Wait for the columns that a GPU computes; return counts if it cannot compute these."""
+        if not isinstance(found.counts, DeviceTable):
+            return found
+        columns = found.counts.finish()
+        if columns is not None:
+            return found._replace(counts=columns, count=len(columns["num_pixels"]["num_pixels"]))
+        found = found if found.runs is None else paint(self.problem, found)
+        request = self.request
+        return found._replace(counts=count_labels(found.labels, request.values, request.plan))
+
+    def grow(self, found: Solution, pixels: float, mask: HostArray | None) -> Solution:
+        """Grow objects by pixels of the smallest spacing, within a mask; count them again."""
+        if not pixels:
+            return found
+        self.report("grow")
+        request = self.request
+        how: Any = {"spacing": request.spacing, "stacked": request.plan.layout.stacked}
+        labels = grow(found.labels, pixels, mask=mask, **how)
+        counts = count_labels(labels, request.values, request.plan)
+        return found._replace(labels=labels, counts=counts)
+
+    def measure(
+        self, found: Solution, names: list[str], condition: str | None, *, track: bool
+    ) -> tuple[Any, int]:
+        """Drop objects that do not meet a condition; return the table and their number."""
+        self.report("measure")
+        columns: Any = self.request.columns(found.counts, found.labels)
+        table, count = make_table(columns, names), int(found.count)
+        if condition is not None:
+            import pandas as pd
+
+            kept = meets(pd.DataFrame(table), condition)
+            count = drop_components(found.labels, kept)
+            table = {name: column[kept] for name, column in table.items()}
+            if "label" in table:
+                table["label"] = np.arange(1, count + 1, dtype=table["label"].dtype)
+        return with_tracks(table, names, found.labels) if track else table, count

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from equilabel.devices import fetch, is_on_cuda, library, passes
+from equilabel.domains.grid import Foreground
 
-from .filters import extremes
+from .filters import each_piece, extremes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
 
     from numpy.typing import NDArray
 
@@ -21,6 +21,31 @@ if TYPE_CHECKING:
 
     Counts = NDArray[np.int64]
     Criterion = Callable[[Counts, HostArray], float]
+
+
+# ---- The foreground of an image: its pixels and the threshold they are compared with
+
+
+class ThresholdedImage(NamedTuple):
+    """Pixels and the comparison, with a number of their type, that is true for foreground."""
+
+    pixels: Array
+    foreground: Foreground
+
+    def mask(self) -> Array:
+        """Return the foreground as an array of bool."""
+        if self.pixels.dtype == np.bool_:
+            return self.pixels
+        if is_on_cuda(self.pixels):
+            return self.foreground.mask(self.pixels)
+        mask, compare = np.empty(self.pixels.shape, np.bool_), self.foreground.mask
+        each_piece(lambda out, pixels: np.copyto(out, compare(pixels)), mask, self.pixels)
+        return mask
+
+
+def from_mask(mask: Array) -> ThresholdedImage:
+    """Wrap a mask as a thresholded image."""
+    return ThresholdedImage(mask, Foreground("!=", np.False_, values=False))
 
 
 # ---- Histograms of gray values: exact for integers, in 256 bins for floats
@@ -36,9 +61,8 @@ def count_integers(
 ) -> tuple[NDArray[np.int64], int, int]:
     """Return counts of gray values of integers, (V,) int64, the first value, and the bin width.
 
-    The bin width is 1, or more if the image spans more than 2^24 values. `pixels` must not be
-    empty. `span` is the smallest and the largest value of the whole image if these are the pixels
-    of a part, so that histograms of parts add up.
+    The width is more than 1 if values span more than 2^24. `pixels` must not be empty. `span` is
+    the smallest and the largest value of the whole image if these are the pixels of a part.
 
     >>> count_integers(np.array([[7, 5], [7, 8]]))
     (array([1, 0, 2, 1]), 5, 1)
@@ -53,7 +77,7 @@ def count_integers(
     width = 1 if last - first < WIDEST else -(-(last - first + 1) // COARSE)
     xp = library(pixels)
     counts = xp.zeros((last - first) // width + 1, dtype=np.int64)
-    flat = _flat(pixels)
+    flat = pixels.ravel(order="K")
     for start in range(0, flat.size, PIECE):
         # The difference is right modulo 2^64, and less than 2^64.
         offset = flat[start : start + PIECE].astype(np.uint64) - np.uint64(first % 2**64)
@@ -68,45 +92,40 @@ def count_floats(
 ) -> tuple[NDArray[np.int64], HostArray]:
     """Return counts and centers of 256 bins of equal width, as `numpy.histogram` does.
 
-    NaN and infinities are left out. `lowest` and `highest` are those of the finite pixels and
-    differ. Raises FloatingPointError if the type cannot represent 257 different edges between them.
+    `lowest` and `highest` are those of the finite pixels and differ. Raises FloatingPointError if
+    their type has no 257 different edges between them.
     """
     kind = pixels.dtype.type
     edges = np.linspace(kind(lowest), kind(highest), BINS + 1, dtype=kind)  # as NumPy's histograms
     if not (edges[1:] > edges[:-1]).all():
         raise FloatingPointError
-    flat = _flat(pixels)
-    return fetch(_passes(flat).count_bins(flat, edges)), (edges[:-1] + edges[1:]) / 2
+    centers = (edges[:-1] + edges[1:]) / 2
+    return _count("count_bins", pixels.ravel(order="K"), edges), centers
 
 
 def _count_narrow(pixels: HostArray) -> tuple[NDArray[np.int64], int]:
+    """Return counts of all values of a type of up to 16 bits that occur, and the first value."""
     bits = 8 * pixels.dtype.itemsize
-    flat = _flat(pixels).view(f"u{pixels.dtype.itemsize}")
-    counts = fetch(_passes(flat).count_values(flat, 2**bits))
-    lowest = 0
+    flat = pixels.ravel(order="K").view(f"u{pixels.dtype.itemsize}")
+    counts, lowest = _count("count_values", flat, 2**bits), 0
     if pixels.dtype.kind == "i":  # seen as unsigned, the negative ones come last
         counts, lowest = np.roll(counts, 2 ** (bits - 1)), -(2 ** (bits - 1))
     found = np.flatnonzero(counts)
     return counts[found[0] : found[-1] + 1], lowest + int(found[0])
 
 
-def _passes(pixels: HostArray) -> ModuleType:
-    """Load the passes for the device that holds an image."""
-    return passes("segmentation.histogram", "cuda" if is_on_cuda(pixels) else "cpu")
-
-
-def _flat(pixels: HostArray) -> HostArray:
-    """Return pixels as one axis, in their order in memory; copied only if they have gaps."""
-    return pixels.ravel(order="K")
+def _count(name: str, flat: HostArray, bins: Any) -> NDArray[np.int64]:
+    """Count pixels on the device that holds them."""
+    work = passes("segmentation.histogram", "cuda" if is_on_cuda(flat) else "cpu")
+    counts: NDArray[np.int64] = fetch(getattr(work, name)(flat, bins))
+    return counts
 
 
 # ---- Criteria for thresholds of a histogram, equal to those of scikit-image to the last bit
 # Each takes counts, (V,) int64, and gray values, (V,) and ascending: two or more, and the counts of
-# the first and the last are not 0. Foreground is above the value that each returns.
-#
-# Otsu and Yen are computed by scikit-image. Its other functions do not serve: isodata fails if
-# float32 is not precise enough, minimum takes 25 times as long for 65,536 values, and triangle and
-# Li take no histogram. Sums are in float32 where those of scikit-image are.
+# the first and the last are not 0. Foreground is above the value that each returns. Otsu and Yen
+# are computed by scikit-image; its isodata fails if float32 is not precise enough, its minimum
+# takes 25 times as long for 65,536 values, and its triangle and Li take no histogram.
 
 ROUNDS = 10_000  # of smoothing, after which the search for two peaks fails
 
@@ -141,11 +160,9 @@ def yen(counts: Counts, values: HostArray) -> float:
 def isodata(counts: Counts, values: HostArray) -> float:
     """Return the lowest threshold halfway between the means of the two classes.
 
-    T. W. Ridler and S. Calvard, IEEE Trans. Sys., Man., Cyber. 8 (1978) 630-632. Sums are in
-    float64 if float32 is not precise enough for the counts, so that scikit-image finds no
-    threshold.
+    T. W. Ridler and S. Calvard, IEEE Trans. Sys., Man., Cyber. 8 (1978) 630-632.
     """
-    for precision in (np.float32, np.float64):
+    for precision in (np.float32, np.float64):  # the second where scikit-image finds no threshold
         weights = counts.astype(precision)
         below = np.cumsum(weights)
         above = below[-1] - below
@@ -178,7 +195,6 @@ def triangle(counts: Counts, values: HostArray) -> float:
 def minimum(counts: Counts, values: HostArray) -> float:
     """Return the minimum between the two peaks of a histogram, smoothed until it has only two.
 
-    Raises NoThresholdError if it never has two peaks; scikit-image raises RuntimeError.
     J. M. S. Prewitt and M. L. Mendelsohn, Ann. N. Y. Acad. Sci. 128 (1966) 1035-1053.
     """
     from scipy.ndimage import uniform_filter1d
@@ -186,7 +202,10 @@ def minimum(counts: Counts, values: HostArray) -> float:
     smooth = counts.astype(np.float32)
     for _ in range(ROUNDS - 1):
         smooth = uniform_filter1d(smooth, 3)
-        peaks = _peaks(smooth)
+        changes = np.diff(smooth)
+        moves = np.flatnonzero(changes)
+        falls = changes[moves] < 0
+        peaks = moves[falls & ~np.append(False, falls)[:-1]]  # that of a plateau is at its end
         if len(peaks) < 3:
             break
     if len(peaks) != 2:
@@ -202,7 +221,6 @@ def minimum(counts: Counts, values: HostArray) -> float:
 def li(counts: Counts, values: HostArray) -> float:
     """Return Li's threshold, which minimizes the cross entropy of an image and its class means.
 
-    The gray values are integers, 1 apart; the threshold is usually not a whole number.
     C. H. Li and P. K. S. Tam, Pattern Recognit. Lett. 19 (1998) 771-776.
     """
     offsets = values - values[0]
@@ -240,10 +258,9 @@ def li_of_floats(pixels: HostArray) -> float:
 
 
 def descend(start: float, tolerance: float, means: Callable[[float], tuple[float, float]]) -> float:
-    """Iterate Li's threshold until it converges or repeats.
+    """Iterate Li's threshold from a positive one until it changes by `tolerance`, or repeats.
 
-    `start` is positive; a change not larger than `tolerance` is the last. `means` takes a threshold
-    and returns the mean of the pixels up to it and of those above it.
+    `means` takes a threshold and returns the mean of the pixels up to it and of those above it.
     """
     current, following, seen = -2 * tolerance, start, set()
     while abs(following - current) > tolerance and following not in seen:
@@ -264,14 +281,6 @@ CRITERIA: dict[str, Criterion] = {
     "isodata": isodata,
     "minimum": minimum,
 }
-
-
-def _peaks(heights: NDArray[np.float32]) -> NDArray[np.intp]:
-    """List the peaks of a histogram; the peak of a plateau is at its end."""
-    changes = np.diff(heights)
-    moves = np.flatnonzero(changes)
-    falls = changes[moves] < 0
-    return moves[falls & np.concatenate([[True], ~falls[:-1]])] if len(moves) else moves
 
 
 def _number(array: Array) -> Any:
@@ -296,8 +305,7 @@ def find_threshold(
 ) -> tuple[float, bool]:
     """Return the threshold of an image by a method, and whether all finite pixels are equal to it.
 
-    `span` is that of `Smoothed`, if it is known. Foreground is above the threshold. It is NaN if no
-    pixel is finite, and 0.5 for bool.
+    `span` is that of `Smoothed`. The threshold is NaN if no pixel is finite, and 0.5 for bool.
 
     >>> find_threshold(np.array([1, 2, 2, 9]), "otsu")
     (2, False)
@@ -316,12 +324,12 @@ def _find_in_integers(pixels: HostArray, method: str) -> tuple[float, bool]:
     counts, first, width = count_integers(pixels)
     if len(counts) == 1 and width == 1:
         return first, True
-    if method == "mean":
-        if pixels.dtype.itemsize > 2:
-            return float(np.mean(pixels)), False
-        total = int(np.dot(counts, np.arange(len(counts)))) + first * pixels.size
-        return total / pixels.size, False
-    return level_of_integers(counts, first, width, method), False
+    if method != "mean":
+        return level_of_integers(counts, first, width, method), False
+    if pixels.dtype.itemsize > 2:
+        return float(np.mean(pixels)), False
+    total = int(np.dot(counts, np.arange(len(counts)))) + first * pixels.size
+    return total / pixels.size, False
 
 
 def level_of_integers(counts: NDArray[np.int64], first: int, width: int, method: str) -> float:

@@ -1,1 +1,1 @@
-"""Histograms and outlines on the CPU."""
+"""Filters, histograms, outlines and parts of objects on the CPU."""

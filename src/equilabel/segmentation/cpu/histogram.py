@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,28 +25,25 @@ def count_values(pixels: HostArray, bins: int) -> NDArray[np.int64]:
 
     `bins` must be more than every pixel; not checked.
     """
-    spans = _spans(pixels, MOST)
-    tables = np.zeros((len(spans), 4, bins), np.int64)
-    tasks = [(pixels[a:b], table) for (a, b), table in zip(spans, tables, strict=True)]
-    threads.each(add_values, tasks)
-    counts: NDArray[np.int64] = tables.sum(axis=(0, 1))
-    return counts
+    return _add_up(add_values, pixels, bins, MOST)
 
 
 def count_bins(pixels: HostArray, edges: HostArray) -> NDArray[np.int64]:
     """Count (P,) pixels in bins of equal width, as `add_bins`: (B,) int64."""
-    spans = _spans(pixels, threads.available())
-    tables = np.zeros((len(spans), 4, edges.size - 1), np.int64)
-    tasks = [(pixels[a:b], edges, table) for (a, b), table in zip(spans, tables, strict=True)]
-    threads.each(add_bins, tasks)
+    return _add_up(add_bins, pixels, edges.size - 1, threads.available(), edges)
+
+
+def _add_up(
+    kernel: Any, pixels: HostArray, bins: int, most: int, *edges: HostArray
+) -> NDArray[np.int64]:
+    """Divide pixels among up to `most` threads, and add up what they count."""
+    pieces = min(pixels.size // PIECE, threads.available(), most)
+    spans = threads.ranges(pixels.size, pieces * threads.WEIGHT)
+    tables = np.zeros((len(spans), 4, bins), np.int64)
+    tasks = [(pixels[a:b], *edges, table) for (a, b), table in zip(spans, tables, strict=True)]
+    threads.each(kernel, tasks)
     counts: NDArray[np.int64] = tables.sum(axis=(0, 1))
     return counts
-
-
-def _spans(pixels: HostArray, most: int) -> list[tuple[int, int]]:
-    """Divide pixels among up to `most` threads."""
-    pieces = min(pixels.size // PIECE, threads.available(), most)
-    return threads.ranges(pixels.size, pieces * threads.WEIGHT)
 
 
 # ---- Kernels
@@ -72,9 +69,8 @@ def add_values(pixels, counts):
 def add_bins(pixels, edges, counts):
     """Add the numbers of (P,) pixels in each bin to (4, B) counts; edges are (B + 1,).
 
-    Edges are ascending, finite and, except for rounding, evenly spaced; not checked. A bin includes
-    its lower edge, the last one also its upper edge. NaN and pixels outside are left out. Rows take
-    turns, see `add_values`.
+    Edges are ascending, finite and, except for rounding, evenly spaced; not checked. The last bin
+    includes its upper edge. NaN and pixels outside are left out. Rows take turns.
     """
     bins = edges.size - 1
     lowest, highest = edges[0], edges[bins]

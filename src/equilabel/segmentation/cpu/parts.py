@@ -1,4 +1,4 @@
-"""Kernels that split components at their necks: seeds, and flooding from them.
+"""Kernels that measure distances to the background, and split components at their necks.
 
 Each component is copied to an array of its own with a margin of one cell on all sides. Cells are
 background, foreground, or beyond the end of the image, where components are assumed to continue.
@@ -8,12 +8,152 @@ import numpy as np
 
 from equilabel.devices.jit import called, njit
 
-from .distances import FOREGROUND, measure
-
-BEYOND = np.uint8(2)
+BACKGROUND, FOREGROUND, BEYOND = np.uint8(0), np.uint8(1), np.uint8(2)  # kinds of cells
+STRIP = 256  # cells of a row that are measured together: they stay in the cache
 ROOM = 16  # levels, per cell, up to which squared radii are levels of the flood
 WHOLE = 2**13  # cells along an axis whose squared distances add up in 32 bits
 FAR = {np.dtype(np.int32): 2**29, np.dtype(np.float64): np.inf}  # from background: there is none
+
+
+# ---- Squared distances to the background, added up one axis after the other
+
+
+@njit(nogil=True, cache=True)
+def find_near(cells, sides, costs, far, limit, one, other, near):
+    """Find the cells of an array of (A,) `sides` with background up to the square `limit` away.
+
+    `costs`, (A, 2, L), are squared distances to the cell k places before and after one, up to
+    `far`; `one` and `other`, (C,) of their type, and `near`, the result, are overwritten.
+    """
+    along_rows(cells, sides[-1], costs[-1], far, one)
+    source, target, inner = one, other, sides[-1]
+    for axis in range(sides.size - 2, -1, -1):
+        along_axis(source, 0, cells.size, sides[axis], inner, costs[axis], target)
+        source, target, inner = target, source, inner * sides[axis]
+    for cell in range(cells.size):
+        near[cell] = source[cell] <= limit
+
+
+# ---- Radii of the largest disks (balls) around the points of each pixel
+# Distances of pixel centers are not enough: the middle of a rod of even width lies between pixels,
+# so the radii along a rod that is not parallel to an axis would vary by half a pixel. A pixel has
+# two halves along each axis, and as many points as there are combinations of them.
+
+
+@njit(nogil=True)
+def measure(cells, sides, margins, costs, far, squares):
+    """Write the greatest squared distance of the points of each cell to background.
+
+    `squares` are 0 before. Cells that are not foreground stay 0.
+    """
+    inner, top = spans(sides, margins)
+    one, other = np.empty(cells.size, squares.dtype), np.empty(cells.size, squares.dtype)
+    for choice in range(2 ** (sides.size - top - 1)):
+        measure_slab(cells, sides, margins, costs, far, choice, 0, sides[top], one, other)
+        measure_along(cells, sides, margins, costs, choice, 0, inner, one, other, squares)
+
+
+@called
+def spans(sides, margins):
+    """Return the cells of a place of the first spatial axis, and this axis."""
+    top, inner = 0, 1
+    while not margins[top]:
+        top += 1
+    for axis in range(top + 1, sides.size):
+        inner *= sides[axis]
+    return inner, top
+
+
+@njit(nogil=True, cache=True)
+def measure_slab(cells, sides, margins, costs, far, choice, first, last, one, other):
+    """Add up squared distances along all axes but the first spatial one, of some places of it.
+
+    `choice` has a bit for the half of the pixel along each of these axes, the last axis first.
+    Sums of one axis or of three are written to `one`, (C,), those of two to `other`, and so on.
+    """
+    inner, top = spans(sides, margins)
+    begin, end, columns = first * inner, last * inner, sides[-1]
+    along_rows(cells[begin:end], columns, costs[-1, choice & 1], far, one[begin:end])
+    source, target, inner = one, other, columns
+    for axis in range(sides.size - 2, top, -1):
+        cost, length = costs[axis, (choice >> (sides.size - 1 - axis)) & 1], sides[axis]
+        along_axis(source, begin, end, length, inner, cost, target)
+        source, target, inner = target, source, inner * length
+
+
+@njit(nogil=True, cache=True)
+def measure_along(cells, sides, margins, costs, choice, first, last, one, other, squares):
+    """Add squared distances along the first spatial axis, of some cells of each place of it.
+
+    Keeps the greatest sums in `squares`; other arguments are those of `measure_slab`.
+    """
+    inner, top = spans(sides, margins)
+    source = one if (sides.size - top) % 2 == 0 else other
+    row = np.empty(STRIP, squares.dtype)
+    for place in range(sides[top]):
+        for low in range(first, last, STRIP):
+            begin, width = place * inner + low, min(STRIP, last - low)
+            into, found = squares[begin : begin + width], row[:width]
+            for half in range(2):
+                nearest(source, low, place, sides[top], inner, costs[top, half], found)
+                for x in range(width):
+                    into[x] = max(into[x], found[x])
+            for x in range(width):
+                into[x] *= cells[begin + x] == FOREGROUND
+
+
+@called
+def along_axis(source, begin, end, length, inner, cost, target):
+    """Write the least sums of squares along an axis of `length` places, `inner` cells apart."""
+    for start in range(begin, end, length * inner):
+        for place in range(length):
+            for low in range(0, inner, STRIP):
+                into = target[start + place * inner + low :][: min(STRIP, inner - low)]
+                nearest(source, start + low, place, length, inner, cost, into)
+
+
+@called
+def along_rows(cells, columns, cost, far, out):
+    """Write the squared distance of each cell to the nearest background of its row, or `far`."""
+    for begin in range(0, cells.size, columns):
+        here, there = cells[begin : begin + columns], out[begin : begin + columns]
+        gap = -1
+        for x in range(columns):
+            gap = 0 if here[x] == BACKGROUND else gap + 1 if gap >= 0 else -1
+            there[x] = cost[0, gap] if gap >= 0 else far
+        gap = -1
+        for x in range(columns - 1, -1, -1):
+            gap = 0 if here[x] == BACKGROUND else gap + 1 if gap >= 0 else -1
+            if gap >= 0:
+                there[x] = min(there[x], cost[1, gap])
+
+
+@called
+def nearest(source, begin, place, length, inner, cost, out):
+    """Write the least sum of squares along an axis for the cells at a place of it."""
+    here = source[begin + place * inner :][: out.size]
+    most = here[0]
+    for x in range(out.size):
+        out[x] = here[x]
+        most = max(most, here[x])
+    for k in range(1, max(place + 1, length - place)):  # until all are too far
+        low, high = cost[0, k], cost[1, k]
+        if min(low, high) >= most:
+            return
+        if k <= place:
+            side = source[begin + (place - k) * inner :][: out.size]
+            for x in range(out.size):
+                out[x] = min(out[x], side[x] + low)
+        if place + k < length:
+            side = source[begin + (place + k) * inner :][: out.size]
+            for x in range(out.size):
+                out[x] = min(out[x], side[x] + high)
+        most = out[0]
+        for x in range(out.size):
+            most = max(most, out[x])
+
+
+# ---- Components
 
 
 @njit(nogil=True, cache=True)
@@ -22,28 +162,21 @@ def find_parts(labels, shape, boxes, margins, steps, costs, scale, limits, heigh
 
     Parameters
     ----------
-    labels : (P,) int
-        Labels of an image, flat in C order.
+    labels, heights, parts : (P,) int, int32 (or empty) and int32
+        Labels of an image; squares of the heights of pixels, in place of squared distances; and the
+        part of each pixel, from 1 in the order of radii, written where there are several.
     shape, margins : (A,) int64
         Sides of the image; 1 for a spatial axis, 0 for that of a stack. Two or more are spatial.
-    boxes : (N, 1 + 2 A) int64
-        Label of each component, and first and last + 1 coordinate of its box.
+    boxes, counts : (N, 1 + 2 A) and (N,) int64
+        Label, first and last + 1 coordinate of each component; overwritten by its number of parts.
     steps : (K, A) int64
         Steps to neighbors.
-    costs : (A, 2, 2, L) int32 or float64
-        Squared distances from either half of a pixel to a pixel k places before it, and after it.
-    scale : float
-        Radius of a disk per square root of these.
+    costs, scale : (A, 2, 2, L) int32 or float64, and float
+        Squared distances from either half of a pixel to a pixel k places before it, and after it;
+        and the radius of a disk per square root of these.
     limits : (3,) float64
         By how much the radius of an object must exceed that of its neck; the smallest radius of an
         object; and the distance from where there is no background.
-    heights : (P,) int32, or empty
-        Squares of the heights of pixels, in place of their squared distances.
-    parts : (P,) int32
-        Overwritten in the components of several parts: the number of the part, from 1, in the order
-        of radii.
-    counts : (N,) int64
-        Overwritten by the number of parts of each component.
     """
     axes = shape.size
     sides, origin = np.empty(axes, np.int64), np.empty(axes, np.int64)
@@ -70,8 +203,8 @@ def find_parts(labels, shape, boxes, margins, steps, costs, scale, limits, heigh
 def find_parts_of_cells(cells, begins, sides, margins, steps, costs, scale, limits, parts, counts):
     """Split components as `find_parts`, by shape, from copies of their cells or of their squares.
 
-    The cells of each, of (N, A) `sides` with their margins, are those from `begins`, (N,), on.
-    `parts`, uint16, are overwritten like them; there are too many parts if `counts` exceed that.
+    Cells of each, of (N, A) `sides`, begin at `begins`, (N,), and so do `parts`, uint16; there are
+    too many parts if `counts` exceed that.
     """
     for component in range(len(sides)):
         size = sides[component].prod()
@@ -110,7 +243,7 @@ def divide(cells, squares, sides, steps, scale, limits, marks):
 
 @called
 def row_start(row, shape, origin, sides):
-    """Return the flat index, in an image, of the first cell of a row; -1 if it is beyond.
+    """Return the flat index, in an image, of the first cell of a row; -2 if it is beyond.
 
     The first cell may be one place before the first column.
     """
@@ -179,8 +312,8 @@ def find_seeds(cells, squares, offsets, scale, limits, marks):
     """Mark the pixels of each seed with its number, from 1; return how many seeds there are.
 
     From each maximum, greatest first, pixels are visited that can be reached without going down by
-    more than the tolerance. If a higher pixel or one that was visited from another maximum is among
-    them, the maximum is not a seed. `marks` are 0 before.
+    more than the tolerance. It is a seed unless a higher pixel, or one of another maximum, is among
+    them. `marks` are 0 before.
     """
     tolerance, smallest, far = limits
     visited = np.empty(cells.size, np.int32)
@@ -237,9 +370,8 @@ LEVEL, MARK, OFFER, HEIGHT = range(4)  # columns of the state of cells
 def flood(cells, squares, offsets, marks):
     """Mark all pixels of a component with numbers of seeds.
 
-    Pixels are reached from the greatest radius to the smallest; those of one radius in rounds, from
-    pixels that were reached in an earlier one. Each takes the number of the greatest neighbor that
-    was reached, the smallest number of equal ones.
+    Pixels are reached from the greatest radius to the smallest, those of one radius in rounds. Each
+    takes the number of the greatest neighbor reached before, the smallest number of equal ones.
     """
     states, begins, ends, waiting = begin_flood(cells, squares, offsets, marks)
     flood_down(states, begins, ends, waiting, offsets, marks, ends.size, waiting.size)
@@ -294,10 +426,10 @@ def flood_down(states, begins, ends, waiting, offsets, marks, level, most):
 
 @called
 def spread(cell, most, offsets, states, ends, waiting, later, count):
-    """Offer the number of a pixel to its neighbors.
+    """Offer the number of a pixel to its neighbors; return the new `count`.
 
     Those that no other pixel has offered one wait with the others of their level or, if it is
-    `most` or higher, become one of the `count` pixels of the next round. Returns the new `count`.
+    `most` or higher, become one of the `count` pixels of the next round.
     """
     own, mark = states[cell, LEVEL], states[cell, MARK]
     for offset in offsets:
@@ -362,10 +494,9 @@ def find_first(labels, shape, boxes, firsts):
 
 @njit(nogil=True, cache=True)
 def place_parts(labels, shape, boxes, begins, parts, firsts):
-    """Give the parts of components labels of their own.
+    """Give the parts of components labels of their own, from `begins`, (N,), on.
 
-    `begins`, (N,), is the label of the first part of each; the first pixels of all parts are
-    written to `firsts`, in the order of their labels, the least of which is the first in `begins`.
+    The first pixels of all parts are written to `firsts`, in the order of their labels.
     """
     axes = shape.size
     sides = np.empty(axes, np.int64)

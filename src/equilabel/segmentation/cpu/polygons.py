@@ -12,23 +12,10 @@ RIGHT = np.array([1, 0, -1, 0])
 def trace_rings(labels, marks, points, rings):
     """Follow all outlines, with the object on the right; pixels that meet at corners are apart.
 
-    Parameters
-    ----------
-    labels : (M, N) int
-        Labels, 0 for background.
-    marks : (M, N) uint8
-        Zeros; overwritten.
-    points : (P, 2) int32
-        Overwritten by the corners of the rings, as row and column: those of a pixel (y, x) are y
-        and y + 1, x and x + 1.
-    rings : (R, 3) int64
-        Overwritten by the first point of each ring, the flat index of a pixel inside of it, and
-        whether the ring may pass through a corner twice.
-
-    Returns
-    -------
-    tuple of int
-        How many points and rings there are; those beyond P and R are not written.
+    `labels` are (M, N), `marks` zeros of (M, N) uint8. Corners are written to `points`, (P, 2)
+    int32: those of a pixel (y, x) are y and y + 1, x and x + 1. To `rings`, (R, 3) int64, the first
+    point of each, the flat index of a pixel inside of it, and whether it may pass through a corner
+    twice. Returns how many there are; those beyond P and R are not written.
     """
     rows, columns = labels.shape
     used, count = 0, 0

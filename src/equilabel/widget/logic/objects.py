@@ -9,7 +9,7 @@ import equilabel
 from equilabel.array_types import Array, HostArray
 from equilabel.devices import threads
 from equilabel.quantities import derived_unit
-from equilabel.segmentation.selection import meets
+from equilabel.segmentation.result import meets
 from equilabel.storage.table import as_table, columns_of, find_objects, labels_of
 from equilabel.widget import Table
 
