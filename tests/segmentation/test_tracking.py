@@ -174,3 +174,32 @@ def test_a_gpu_closes_the_gaps_of_the_host():
     pd.testing.assert_frame_equal(here, there)
     colored = label_tracks(cupy.asarray(labels), here)
     np.testing.assert_array_equal(colored.get(), label_tracks(labels, here))
+
+
+class Lazy:
+    """Labels of a movie that are read when they are indexed, as those of Zarr and Dask."""
+
+    chunks = (1, 48, 48)
+
+    def __init__(self, labels):
+        self.labels, self.shape, self.ndim, self.dtype = labels, labels.shape, 3, labels.dtype
+
+    def __getitem__(self, key):
+        assert isinstance(key, int)  # one frame
+        return self.labels[key]
+
+
+def test_labels_in_chunks_are_read_frame_by_frame():
+    labels = label(movie((6, 48, 48)) > 150, stacked=True)
+    tracks = track_overlaps(labels, gap=1)
+    assert len(tracks) > 100
+    pd.testing.assert_frame_equal(track_overlaps(Lazy(labels), gap=1), tracks)
+    np.testing.assert_array_equal(label_tracks(Lazy(labels), tracks), label_tracks(labels, tracks))
+
+
+def test_labels_in_chunks_of_zarr_and_dask_are_tracked(tmp_path):
+    zarr, da = pytest.importorskip("zarr"), pytest.importorskip("dask.array")
+    labels = label(movie((4, 48, 48)) > 150, stacked=True)
+    stored = zarr.create_array(tmp_path / "labels.zarr", data=labels, chunks=(1, 16, 16))
+    for each in (stored, da.from_array(labels, chunks=(2, 16, 48))):
+        pd.testing.assert_frame_equal(track_overlaps(each), track_overlaps(labels))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -63,7 +63,7 @@ def _best(of: Integers, to: Integers, pixels: Integers) -> Integers:
 class Objects(NamedTuple):
     """N objects of a movie, by frame and label: arrays of int64."""
 
-    images: Array  # (T, ...), on their device
+    images: Array  # (T, ...), on their device, or not read yet
     starts: Integers  # (T + 1,), the first object of each frame
     labels: Integers
     sizes: Integers  # in pixels
@@ -71,16 +71,17 @@ class Objects(NamedTuple):
     @property
     def frames(self) -> Integers:
         """The frame of each object."""
-        return np.repeat(np.arange(len(self.images)), np.diff(self.starts))
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
     @classmethod
     def of(cls, labels: ArrayLike) -> Objects:
         """Find the objects of all frames."""
         images = _checked(labels)
         found = [np.empty((2, 0), np.int64)]
-        with using(device_of("auto", images)):
-            for image in images:
-                found.append(np.stack(count_pairs(image.reshape(-1), image.reshape(-1))[1:]))
+        for k in range(images.shape[0]):
+            image = _read(images, k).reshape(-1)
+            with using(device_of("auto", image)):
+                found.append(np.stack(count_pairs(image, image)[1:]))
         starts = np.cumsum([each.shape[1] for each in found])
         return cls(images, starts, *np.concatenate(found, axis=1))
 
@@ -90,10 +91,11 @@ class Objects(NamedTuple):
         Pairs that share less than a share of the smaller object are left out.
         """
         found = [np.empty((3, 0), np.int64)]
-        for frame in range(len(self.images) - lag):
+        for frame in range(self.images.shape[0] - lag):
             both = (frame, frame + lag)
-            with using(device_of("auto", self.images)):
-                *known, pixels = count_pairs(*(self.images[k].reshape(-1) for k in both))
+            one, other = (_read(self.images, k).reshape(-1) for k in both)
+            with using(device_of("auto", one)):
+                *known, pixels = count_pairs(one, other)
             places = [
                 self.starts[k] + np.searchsorted(self.labels[slice(*self.starts[k : k + 2])], each)
                 for k, each in zip(both, known, strict=True)
@@ -104,9 +106,9 @@ class Objects(NamedTuple):
         return before[kept], after[kept], pixels[kept]
 
 
-def _checked(labels: ArrayLike) -> Array:
-    """Return the labels of a movie, or raise TypeError or ValueError."""
-    images = normalize_bools(take(labels, "labels"))
+def _checked(labels: ArrayLike) -> Any:
+    """Return the labels of a movie, or raise TypeError or ValueError; chunks are not read yet."""
+    images: Any = labels if hasattr(labels, "chunks") else take(labels, "labels")
     if images.dtype.kind not in "bui":
         message = (
             f"labels must be of an integer type; got {images.dtype}. Label the frames first, as "
@@ -119,12 +121,18 @@ def _checked(labels: ArrayLike) -> Array:
             "Stack the labels of the frames with np.stack."
         )
         raise ValueError(message)
-    if images.size:
-        least, most = int(images.min()), int(images.max())
+    return images
+
+
+def _read(images: Any, frame: int) -> Array:
+    """Return the labels of a frame; raise ValueError if they are no labels."""
+    image = normalize_bools(take(images[frame], "labels"))
+    if image.size:
+        least, most = int(image.min()), int(image.max())
         if least < 0 or most > LARGEST:
             message = f"labels must be 0 to {LARGEST}; got {least} to {most}."
             raise ValueError(message)
-    return images
+    return image
 
 
 def link_frames(labels: ArrayLike) -> pd.DataFrame:
@@ -133,7 +141,8 @@ def link_frames(labels: ArrayLike) -> pd.DataFrame:
     Parameters
     ----------
     labels : (T, M, N[, P]) array of int
-        Labels of each frame, 0 for background; different frames may use the same labels.
+        Labels of each frame, 0 for background; different frames may use the same labels. Of an
+        array of Zarr or Dask, two frames at a time are in memory.
 
     Returns
     -------
@@ -231,7 +240,7 @@ def track_overlaps(labels: ArrayLike, *, min_overlap: float = 0.0, gap: int = 0)
     size = len(found.labels)
     mother = _partner(after, before, pixels, size)
     heir = _partner(before, after, pixels, size)
-    for missing in range(1, min(check_whole("gap", gap, 0), len(found.images) - 2) + 1):
+    for missing in range(1, min(check_whole("gap", gap, 0), found.images.shape[0] - 2) + 1):
         before, after, pixels = found.pairs(missing + 1, min_overlap)
         ends = (heir[before] < 0) & (mother[after] < 0)
         before, after, pixels = before[ends], after[ends], pixels[ends]
@@ -292,14 +301,15 @@ def label_tracks(labels: ArrayLike, tracks: pd.DataFrame) -> Array:
     images = _checked(labels)
     table = check_table(tracks, "tracks", ("frame", "label", "track"))
     out = np.zeros(images.shape, np.int64)
-    for frame, image in enumerate(fetch(images)):
+    for frame in range(images.shape[0]):
+        image = fetch(_read(images, frame))
         own = table[table["frame"] == frame]
         known, numbers = (np.append(own[name], 0).astype(np.int64) for name in ("label", "track"))
         if not np.isin(image, known).all():
             message = f"tracks must have a row for each label; got too few for frame {frame}."
             raise ValueError(message)
         out[frame] = map_array(image.astype(np.int64), known, numbers)
-    return place_like(images, out)
+    return place_like(images, out) if is_on_cuda(images) else out
 
 
 # ---- Objects of one image that lie in those of another
