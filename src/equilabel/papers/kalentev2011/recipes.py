@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 def label_equivalence(passes: ModuleType, domain: Domain, *, accumulate: bool = False) -> Roots:
     """Find the root of every element; `rounds` counts scans, the last lowers nothing.
 
-    A label is an index into the padded image, and a reference: a scan lowers the label that each
-    refers to, the analysis points every element at its root. With `accumulate`, `Roots.counts` has
-    elements and exposed faces (Listing 4) at the first element of each component.
+    A label is an index into the padded image, so it serves as a reference too. A scan lowers the
+    label that each label refers to; the analysis then points every element at the root of its
+    chain. With `accumulate`, the analysis also counts the elements of each component and their
+    exposed faces along each axis (Listing 4): `Roots.counts` holds them at the first element of
+    each component in the padded image, and zeros at all others.
     """
     labels = passes.init_labels(domain)
     counts = passes.init_counts(domain, labels) if accumulate else None
