@@ -100,7 +100,9 @@ def test_new_labels_begin_where_a_vector_of_them_does(shape):
 
 def test_memory_that_nobody_filled_is_not_read(monkeypatch):
     def poisoned(shape, dtype=float):
-        return np.full(shape, 0x7F7F7F7F, dtype)
+        array = np.zeros(shape, dtype)
+        array.reshape(-1).view(np.uint8)[:] = 0x7F
+        return array
 
     expected = {}
     images = [make((9, 70), np.random.default_rng(3)) for make in IMAGES.values()]

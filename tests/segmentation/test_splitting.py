@@ -16,7 +16,6 @@ from equilabel.cli import main
 from equilabel.devices import threads
 from equilabel.samples.nuclei import nuclei_2d, nuclei_mask
 from equilabel.segmentation import splitting
-from equilabel.segmentation.cpu import distances
 from equilabel.segmentation.cpu import parts as kernels
 
 Y, X = np.mgrid[:120, :120].astype(float)
@@ -189,7 +188,7 @@ def test_copies_of_components_have_the_same_parts(sides, stacked):
     squares = np.zeros(cells.size, np.int32)  # which a GPU can measure, too
     for begin, shape in zip(begins, shapes, strict=True):
         one = slice(begin, begin + shape.prod())
-        distances.measure(cells[one], shape, margins, how[2], np.int32(how[4][2]), squares[one])
+        kernels.measure(cells[one], shape, margins, how[2], np.int32(how[4][2]), squares[one])
     for told in (cells, squares):
         kernels.find_parts_of_cells(told, begins, shapes, *how, found, counts)
         np.testing.assert_array_equal(counts, several)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from equilabel.arguments import (
+    check_choice,
     check_flag,
     check_names,
     check_sequence,
@@ -69,10 +70,7 @@ def check_chunks(chunks: Any, source: Source) -> tuple[int, ...]:
 
 def check_numbering(numbering: Any) -> bool:
     """Return whether objects are numbered block by block; raise ValueError."""
-    if numbering not in ("raster", "blocks"):
-        message = f"numbering must be 'raster' or 'blocks'; got {shown(numbering)}."
-        raise ValueError(message)
-    return bool(numbering == "blocks")
+    return check_choice("numbering", numbering, ("raster", "blocks")) == "blocks"
 
 
 def check_shards(

@@ -452,7 +452,8 @@ class Graph:
             rule = f"array must have as many rows as columns; got shape {matrix.shape}."
             message = f"{rule} Pairs of vertices are taken by Graph.from_edges."
             raise ValueError(message)
-        there = np.nonzero((matrix != 0) & np.isfinite(matrix))
+        with matrix.device if is_of_cupy(matrix) else nullcontext():
+            there = np.nonzero((matrix != 0) & np.isfinite(matrix))
         return cls.from_edges(*there, size=len(matrix))
 
     @classmethod

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.arguments import as_host_array, check_flag, normalize_bools, shown
-from equilabel.devices import is_on_cuda, library, resolve, shares_memory, take
+from equilabel.arguments import check_flag, normalize_bools, shown
+from equilabel.devices import fetch, is_on_cuda, library, resolve, shares_memory, take
 from equilabel.domains.grid import Foreground, Grid
 from equilabel.measuring import check_columns, check_periodic
 from equilabel.measuring.checks import check_connectivity
@@ -187,7 +187,7 @@ def connectivity_of(structure: Any, connectivity: int | None, rank: int) -> int:
     if connectivity is not None:
         message = f"connectivity must be left out with structure; got {shown(connectivity)}."
         raise ValueError(message)
-    given: Array = as_host_array("structure", structure)
+    given: Array = fetch(take(structure, "structure"))
     if given.shape == (3,) * rank and given.dtype.kind in "buif":
         hops = np.abs(np.indices(given.shape) - 1).sum(axis=0)
         for most in range(1, rank + 1):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equilabel.arguments import check_whole, shown
-from equilabel.devices import fetch, take
+from equilabel.devices import fetch, resolve, take, using
 
 from . import regionprops_table
 from .properties import PropertyUndefinedError, check_defined
@@ -113,7 +113,8 @@ def _foreground(image: ArrayLike, name: str) -> Array:
         message = f"image must be of bool, integers or floats; got {pixels.dtype}."
         raise TypeError(message)
     check_defined(name, pixels.ndim, stacked=False)
-    return pixels > 0
+    with using(resolve("auto", pixels)):
+        return pixels > 0
 
 
 def _of_one_object(mask: Array, name: str) -> float:

@@ -210,20 +210,12 @@ def segment(
     names = properties_for(keep, check_names("properties", wanted))
     report = check_callable("progress", progress) or ignore
     binarizing: Any = {"sigma": sigma, "dark": dark, "block_size": block_size, "offset": offset}
-    binarizing |= {"stacked": stacked, **scale}
+    binarizing |= {"method": background_method, "fill_holes": fill_holes, "mask": inside, **scale}
     where, home = resolve(device, source), resolve("auto", source)
     with using(home if where == "cpu" else where):
         pixels, channels = place(pixels, where), place(channels, where)
-        foreground, level = find_foreground(
-            pixels,
-            threshold,
-            radii,
-            report,
-            method=background_method,
-            fill_holes=fill_holes,
-            mask=inside,
-            **binarizing,
-        )
+        given = (pixels, threshold, radii, report)
+        foreground, level = find_foreground(*given, stacked=stacked, **binarizing)
         report("label")
         problem = problem_of(*foreground, connectivity, stacked, method, where)
         wanted = [*names, "num_pixels", *(("touches_border",) if exclude_border else ())]
