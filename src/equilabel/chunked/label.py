@@ -125,6 +125,10 @@ def label_chunked(
     RuntimeError
         If another run writes to `out`, or the image changes during the run.
 
+    See Also
+    --------
+    label, segment_chunked
+
     Notes
     -----
     Each worker needs about 20 bytes for each element of its block. In addition, about 12 bytes are

@@ -324,6 +324,10 @@ def segment_chunked(
     FileExistsError, RuntimeError
         As for `label_chunked`.
 
+    See Also
+    --------
+    segment, label_chunked, track_overlaps
+
     Notes
     -----
     Sums of floats, and columns computed from them, equal those of `segment` except for rounding.

@@ -217,6 +217,10 @@ def label(
         If `device` was given by name and cannot be used, or fails; DeviceMemoryError, which is also
         a MemoryError, if the GPU has too little memory.
 
+    See Also
+    --------
+    segment, label_chunked, label_graph, regionprops_table
+
     Notes
     -----
     Besides the labels, the default method needs about 0.3 bytes per pixel for smooth images, and up
@@ -357,6 +361,10 @@ def measure_components(
     ------
     TypeError, ValueError
         As for `label` and `regionprops_table`.
+
+    See Also
+    --------
+    label, regionprops_table
 
     Examples
     --------

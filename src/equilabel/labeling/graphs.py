@@ -217,6 +217,10 @@ def label_graph(
     DeviceUnavailableError
         As for `label`.
 
+    See Also
+    --------
+    label, Graph
+
     Examples
     --------
     >>> from equilabel import lattices

@@ -133,6 +133,10 @@ def regionprops_table(
     RuntimeWarning
         If scikit-image fails on an object: its row holds NaN, all other rows are valid.
 
+    See Also
+    --------
+    regionprops, measure, label
+
     Notes
     -----
     Counts are exact integers. Floats are summed in an order that depends only on the shape of the

@@ -35,6 +35,10 @@ def euler_number(image: ArrayLike, connectivity: int | None = None) -> int:
     TypeError, ValueError
         If `image` is not of numbers or of such axes, or `connectivity` is another one.
 
+    See Also
+    --------
+    perimeter, regionprops_table
+
     Examples
     --------
     >>> import numpy as np
@@ -62,6 +66,10 @@ def perimeter(image: ArrayLike, neighborhood: int = 4) -> float:
     ------
     TypeError, ValueError
         If `image` is not of numbers or of two axes, or `neighborhood` is another number.
+
+    See Also
+    --------
+    perimeter_crofton, euler_number
 
     Examples
     --------
@@ -92,6 +100,10 @@ def perimeter_crofton(image: ArrayLike, directions: int = 4) -> float:
     ------
     TypeError, ValueError
         If `image` is not of numbers or of two axes, or `directions` is another number.
+
+    See Also
+    --------
+    perimeter, euler_number
 
     Examples
     --------

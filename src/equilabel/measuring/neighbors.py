@@ -60,6 +60,10 @@ def contacts(
     TypeError, ValueError
         If labels are not integers or negative, or another argument is out of range.
 
+    See Also
+    --------
+    neighbors, relate
+
     Examples
     --------
     >>> labels = np.array([[1, 1, 2], [1, 3, 3]])
@@ -219,6 +223,10 @@ def neighbors(
     ------
     TypeError, ValueError
         As for `contacts`, and if there are more than three spatial axes.
+
+    See Also
+    --------
+    contacts, relate
 
     Examples
     --------

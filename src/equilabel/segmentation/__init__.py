@@ -175,6 +175,10 @@ def segment(
     DeviceUnavailableError
         If `device` was given by name and cannot be used.
 
+    See Also
+    --------
+    binarize, label, split_touching, filter_objects, segment_chunked
+
     Examples
     --------
     >>> import numpy as np

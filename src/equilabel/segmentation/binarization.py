@@ -512,6 +512,10 @@ def binarize(
         If an argument is of another type or out of range, or the method finds no threshold
         ("minimum" needs a histogram with two peaks).
 
+    See Also
+    --------
+    smooth, subtract_background, segment
+
     Notes
     -----
     "per_object" searches objects above Li's threshold, split at their necks with a tolerance of 0.5

@@ -133,6 +133,10 @@ def smooth(
     UserWarning
         If the blur (2.355 `sigma`) is more than 2 pixels, and more than a tenth of the image.
 
+    See Also
+    --------
+    subtract_background, binarize
+
     Notes
     -----
     Equal to ``skimage.filters.gaussian(image, sigma, preserve_range=True)`` except for rounding:
@@ -386,6 +390,10 @@ def subtract_background(
     ------
     TypeError, ValueError
         As for `smooth`, and if the radius is less than a pixel along all axes.
+
+    See Also
+    --------
+    smooth, binarize
 
     Notes
     -----

@@ -77,6 +77,10 @@ def measure(
         If an argument is out of range, `image` does not fit `labels`, or a property needs an image
         that is not given.
 
+    See Also
+    --------
+    regionprops_table, measure_components, filter_objects
+
     Examples
     --------
     >>> import numpy as np
@@ -180,6 +184,10 @@ def filter_objects(
     TypeError, ValueError
         If a column is not in the table, the condition is more than comparisons of columns and
         numbers, the labels are only in a file, or they do not match the table.
+
+    See Also
+    --------
+    segment, measure, crops
 
     Examples
     --------
@@ -313,6 +321,10 @@ def crops(
     ------
     TypeError, ValueError
         If labels are not integers, the shapes differ, or `margin` is negative.
+
+    See Also
+    --------
+    outlines, filter_objects
 
     Examples
     --------

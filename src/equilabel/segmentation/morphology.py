@@ -199,6 +199,10 @@ def grow(
     TypeError, ValueError
         If neither `distance` nor `mask` is given, shapes differ, or an argument is out of range.
 
+    See Also
+    --------
+    relate, split_touching
+
     Examples
     --------
     >>> grow(np.array([[0, 0, 1, 0, 0, 0, 2]]), 1)

@@ -155,6 +155,10 @@ def link_frames(labels: ArrayLike) -> pd.DataFrame:
     TypeError, ValueError
         If labels are not integers, of fewer than two axes, or negative.
 
+    See Also
+    --------
+    track_overlaps
+
     Examples
     --------
     >>> labels = np.array([[[1, 1, 1, 0, 2]], [[3, 3, 0, 4, 4]]])
@@ -206,6 +210,10 @@ def track_overlaps(labels: ArrayLike, *, min_overlap: float = 0.0, gap: int = 0)
     ------
     TypeError, ValueError
         As for `link_frames`, and if `min_overlap` is not 0 to 1.
+
+    See Also
+    --------
+    link_frames, label_tracks, segment
 
     Notes
     -----
@@ -290,6 +298,10 @@ def label_tracks(labels: ArrayLike, tracks: pd.DataFrame) -> Array:
     TypeError, ValueError
         As for `link_frames`, and if `tracks` lacks a column or a label.
 
+    See Also
+    --------
+    track_overlaps
+
     Examples
     --------
     >>> labels = np.array([[[1, 0, 2]], [[7, 0, 0]]])
@@ -357,6 +369,10 @@ def relate(
     ------
     TypeError, ValueError
         As for `contacts`, and if the shapes differ.
+
+    See Also
+    --------
+    grow, contacts, track_overlaps
 
     Examples
     --------

@@ -65,6 +65,10 @@ def outlines(labels: ArrayLike, *, tolerance: float = 0.0) -> dict[int, list[Pol
     TypeError, ValueError
         If labels are not integers, negative, or not of two axes; or `tolerance` is negative.
 
+    See Also
+    --------
+    write_outlines, crops
+
     Examples
     --------
     >>> square = np.array([[0, 5, 5], [0, 5, 5]])
@@ -199,6 +203,10 @@ def write_outlines(
         If an argument is out of range, or `path` has another ending.
     ImportError
         If ImageJ regions are asked for, and roifile is not installed.
+
+    See Also
+    --------
+    outlines
 
     Notes
     -----

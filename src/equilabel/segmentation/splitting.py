@@ -97,6 +97,10 @@ def split_touching(
     ValueError, TypeError
         If an argument is out of range, or the image is of floats that are not whole numbers.
 
+    See Also
+    --------
+    segment, grow
+
     Notes
     -----
     Components are labeled and measured on the device that holds the array. Those that may be

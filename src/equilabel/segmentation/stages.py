@@ -114,6 +114,10 @@ def default_properties(rank: int, spacing: tuple[float, ...], stacked: bool) -> 
     tuple of str
         Names for `regionprops_table`.
 
+    See Also
+    --------
+    segment, measure
+
     Examples
     --------
     >>> default_properties(3, (2, 1, 1), stacked=False)[-5]

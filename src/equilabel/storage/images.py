@@ -70,6 +70,10 @@ def read(path: Path | str, *, series: int = 0) -> TiffImage:
     OSError, ValueError
         If the file cannot be read, is damaged, or does not fit into memory.
 
+    See Also
+    --------
+    segment, measure
+
     Examples
     --------
     >>> import tempfile
