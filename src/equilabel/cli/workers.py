@@ -368,7 +368,7 @@ def label_all(
                         held = bool(why)
                         if not held:
                             yield job, record
-                        elif running:  # others do its work
+                        elif running or _idle:  # others do its work
                             waiting.appendleft(job)
                         elif not ready.is_set():
                             refuse(why)
@@ -478,11 +478,11 @@ def label_on_cluster(
                 name = type(answer).__name__
                 yield job, job.failure(provenance.fingerprint, explain(answer), name)
                 continue
-            job, record = answer
+            place, record = answer
             if isinstance(record, str):
                 refuse(record)
             begin()
-            yield job, record
+            yield replace(job, place=place), record
 
     try:
         given = options, provenance, Path.cwd(), jobs[0].place.parent.absolute()
@@ -530,10 +530,14 @@ def examine(run: Run, image: Path) -> str:
     return ""
 
 
-def label_there(job: Job, run: Run) -> tuple[Job, Record | str]:
-    """Label an image in a worker of Dask, which is a daemon: Python lets it have no processes."""
+def label_there(job: Job, run: Run) -> tuple[Path, Record | str]:
+    """Label an image in a worker of Dask; return the folder of its results, and its record.
+
+    The worker is a daemon, which Python lets have no processes.
+    """
     vars(current_process())["_config"]["daemon"] = False
     if run.options.memory_limit is None:
         limit = memory.free() * 9 // 10 // run.count
         run = replace(run, options=replace(run.options, memory_limit=limit))
-    return label_in_process(job, run, run.is_gone)
+    job, record = label_in_process(job, run, run.is_gone)
+    return job.place, record
