@@ -10,7 +10,7 @@ import numpy as np
 
 from equilabel import arguments
 from equilabel.arguments import check_choice, check_whole, is_sequence, normalize_bools, shown
-from equilabel.devices import fetch, place, resolve, take, using
+from equilabel.devices import fetch, library, place, resolve, take, using
 from equilabel.quantities import WIDEST, length_in_pixels, odd, parse, size_in_pixels
 
 from .filters import distances_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from equilabel.array_types import HostArray
+    from equilabel.array_types import Array, HostArray
     from equilabel.quantities import Size
 
 
@@ -104,6 +104,19 @@ def reject_unused(threshold: object, **given: tuple[object, object]) -> None:
 
 
 # ---- Arrays beside an image, and sizes
+
+
+def renamed(labels: Array, known: NDArray[Any], numbers: NDArray[Any]) -> Array:
+    """Return the numbers of labels, on their device; `known` are all labels, both are (N,)."""
+    xp, most = library(labels), int(known.max())
+    with using(resolve("auto", labels)):
+        if most <= labels.size:
+            table = np.zeros(most + 1, numbers.dtype)
+            table[known] = numbers
+            return xp.take(xp.asarray(table), labels)
+        order = np.argsort(known)
+        rows = xp.searchsorted(xp.asarray(known[order].astype(labels.dtype)), labels)
+        return xp.take(xp.asarray(numbers[order]), rows)
 
 
 def place_like(source: HostArray, made: HostArray) -> HostArray:

@@ -22,7 +22,7 @@ from equilabel.measuring import PROPERTIES, check_spacing, regionprops_table
 from equilabel.measuring.checks import check_labels
 from equilabel.storage.metadata import knows_images
 
-from .checks import image_of, place_like
+from .checks import image_of, renamed
 from .result import Segmentation, check_table, columns_in, meets, refuse_columns
 from .stages import check_track, default_properties, drop_components, numbers_of, with_tracks
 
@@ -242,10 +242,8 @@ def _keep_labels(labels: Array, owners: NDArray[np.integer], kept: NDArray[np.bo
 
     `owners` are the labels of rows, (N,), and `kept` is (N,) bool.
     """
-    from skimage.util import map_array
-
     numbers = np.roll(numbers_of(kept, labels.dtype), -1)  # the last is for the background
-    return place_like(labels, map_array(fetch(labels), np.append(owners, 0), numbers))
+    return renamed(labels, np.append(owners, 0), numbers)
 
 
 def _renumbered(table: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from equilabel.devices import resolve as device_of
 from equilabel.measuring import check_spacing, regionprops_table
 from equilabel.measuring.neighbors import as_volume, checked_labels, frame_of, frames_of
 
-from .checks import place_like
+from .checks import place_like, renamed
 from .result import check_table
 
 if TYPE_CHECKING:
@@ -308,8 +308,6 @@ def label_tracks(labels: ArrayLike, tracks: pd.DataFrame) -> Array:
     >>> label_tracks(labels, track_overlaps(labels)).tolist()
     [[[1, 0, 2]], [[1, 0, 0]]]
     """
-    from skimage.util import map_array
-
     images = _checked(labels)
     table = check_table(tracks, "tracks", ("frame", "label", "track"))
     out = np.zeros(images.shape, np.int64)
@@ -320,7 +318,7 @@ def label_tracks(labels: ArrayLike, tracks: pd.DataFrame) -> Array:
         if not np.isin(image, known).all():
             message = f"tracks must have a row for each label; got too few for frame {frame}."
             raise ValueError(message)
-        out[frame] = map_array(image.astype(np.int64), known, numbers)
+        out[frame] = renamed(image, known, numbers)
     return place_like(images, out) if is_on_cuda(images) else out
 
 
