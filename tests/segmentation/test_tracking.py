@@ -203,3 +203,11 @@ def test_labels_in_chunks_of_zarr_and_dask_are_tracked(tmp_path):
     stored = zarr.create_array(tmp_path / "labels.zarr", data=labels, chunks=(1, 16, 16))
     for each in (stored, da.from_array(labels, chunks=(2, 16, 48))):
         pd.testing.assert_frame_equal(track_overlaps(each), track_overlaps(labels))
+
+
+@pytest.mark.parametrize("largest", [9, 2**40])  # a table of all labels, or a search among them
+def test_labels_of_any_size_are_numbered_by_track(largest):
+    labels = np.array([[[4, 0, largest, 2]], [[largest, 0, 7, 2]]])
+    tracks = pd.DataFrame({"frame": [0, 0, 0, 1, 1, 1], "label": [2, 4, largest, 2, 7, largest]})
+    tracks["track"] = [5, 6, 1, 5, 3, 8]
+    assert label_tracks(labels, tracks).tolist() == [[[6, 0, 1, 5]], [[8, 0, 3, 5]]]

@@ -79,7 +79,7 @@ class Objects(NamedTuple):
         images = _checked(labels)
         found = [np.empty((2, 0), np.int64)]
         for k in range(images.shape[0]):
-            image = _read(images, k).reshape(-1)
+            image = _refuse_range(_read(images, k)).reshape(-1)
             with using(device_of("auto", image)):
                 found.append(np.stack(count_pairs(image, image)[1:]))
         starts = np.cumsum([each.shape[1] for each in found])
@@ -125,8 +125,12 @@ def _checked(labels: ArrayLike) -> Any:
 
 
 def _read(images: Any, frame: int) -> Array:
-    """Return the labels of a frame; raise ValueError if they are no labels."""
-    image = normalize_bools(take(images[frame], "labels"))
+    """Return the labels of a frame."""
+    return normalize_bools(take(images[frame], "labels"))
+
+
+def _refuse_range(image: Array) -> Array:
+    """Return the labels of a frame; raise ValueError if one is negative or too large."""
     if image.size:
         least, most = int(image.min()), int(image.max())
         if least < 0 or most > LARGEST:
@@ -312,7 +316,7 @@ def label_tracks(labels: ArrayLike, tracks: pd.DataFrame) -> Array:
     table = check_table(tracks, "tracks", ("frame", "label", "track"))
     out = np.zeros(images.shape, np.int64)
     for frame in range(images.shape[0]):
-        image = fetch(_read(images, frame))
+        image = fetch(_refuse_range(_read(images, frame)))
         own = table[table["frame"] == frame]
         known, numbers = (np.append(own[name], 0).astype(np.int64) for name in ("label", "track"))
         if not np.isin(image, known).all():
