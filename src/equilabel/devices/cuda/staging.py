@@ -24,7 +24,7 @@ class Staged:
         self._straight = is_pinned(array)
         if not self._straight and 0 < array.nbytes <= MOST:
             dtype = array.dtype.newbyteorder("=")
-            pinned = _room(array.nbytes).view(dtype).reshape(array.shape)
+            pinned = room(array.nbytes).view(dtype).reshape(array.shape)
             pinned[...] = array
             self.array = pinned
         else:
@@ -70,7 +70,7 @@ def fetch(array: Array) -> np.ndarray:
         return download(array)
     array = cupy.ascontiguousarray(array)
     runtime, stream = cupy.cuda.runtime, cupy.cuda.get_current_stream().ptr
-    pinned, kind = _room(array.nbytes), runtime.memcpyDeviceToHost
+    pinned, kind = room(array.nbytes), runtime.memcpyDeviceToHost
     runtime.memcpyAsync(pinned.ctypes.data, array.data.ptr, array.nbytes, kind, stream)
     runtime.streamSynchronize(stream)
     host: np.ndarray = pinned.view(array.dtype).reshape(array.shape)
@@ -91,6 +91,6 @@ def fetch_renumbered(labels: Array, numbers: Array, out: np.ndarray | None) -> n
     return None
 
 
-def _room(size: int) -> np.ndarray:
+def room(size: int) -> np.ndarray:
     """Return so many bytes of pinned memory; of few sizes, so that they come from the pool."""
     return pinned_memory(1 << max(size - 1, 0).bit_length())[:size]

@@ -10,7 +10,7 @@ import numpy as np
 from equilabel.array_types import Array, HostArray
 from equilabel.devices.cuda.blocks import list_firsts, rank_keys, renumber_block
 from equilabel.devices.cuda.kernels import THREADS, kernel, start
-from equilabel.devices.cuda.staging import fetch
+from equilabel.devices.cuda.staging import Staged, fetch, room
 
 
 def copy_cells(labels: Array, places: HostArray, *, measured: bool) -> HostArray:
@@ -31,19 +31,24 @@ def copy_cells(labels: Array, places: HostArray, *, measured: bool) -> HostArray
     return fetch(squares)
 
 
+def room_for_parts(count: int) -> HostArray:
+    """Return (count,) uint16 on the host, for parts of cells, that the bus can copy."""
+    return room(2 * count).view(np.uint16)
+
+
 def place_parts(labels: Array, places: HostArray, parts: HostArray, count: int) -> Array:
     """Return labels in raster order where components have parts, (P,) uint16, like their cells.
 
     The first part of a component gets the label in `places` + 1, up to `count`, before all are
     numbered. `labels` are overwritten.
     """
-    there = cupy.empty(parts.size, np.uint16)
-    there.set(parts)
     function = kernel("segmentation/cuda/cells", f"place_parts<u{labels.itemsize}>")
-    start(function, len(places), THREADS, *_tell(labels, places), there)
+    start(function, len(places), THREADS, *_tell(labels, places), Staged(parts).send())
     numbers = cupy.zeros(count + 1, labels.dtype)
     numbers[1:] = rank_keys(list_firsts(labels, count))
-    return renumber_block(labels, numbers)
+    placed = renumber_block(labels, numbers)
+    cupy.cuda.get_current_stream().synchronize()  # the memory of the parts may be used again
+    return placed
 
 
 def _tell(labels: Array, places: HostArray) -> tuple[Array, Array, int, Array]:
