@@ -3,10 +3,11 @@
 Images are drawn nuclei of 16 bits; the recipe is that of the guide: a Gaussian of one pixel, Otsu,
 filled holes, 30 pixels at least; area, box, centroid and intensities are measured; with and without
 splitting. The peers are scikit-image, and the fastest functions of several libraries put together:
-OpenCV (SciPy in 3D), cc3d, edt and scikit-image's watershed. Run as::
+OpenCV (SciPy in 3D), cc3d, edt and scikit-image's watershed. On a GPU it is cuCIM, which has no
+watershed. Run as::
 
     python benchmarks/pipeline.py cpu             # 20 minutes
-    python benchmarks/pipeline.py cuda            # with CuPy
+    python benchmarks/pipeline.py cuda            # with CuPy, and cuCIM if it is there
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import sys
 from functools import partial
 from importlib.metadata import version
+from importlib.util import find_spec
 from itertools import pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -103,6 +105,20 @@ def by_peers(image: Any, split: bool) -> Any:
     return labels, (found, sums / found["voxel_counts"], lows, highs)
 
 
+def by_cucim(image: Any) -> Any:
+    """Do it with cuCIM and CuPy, on the GPU that holds the image."""
+    import cupy
+    from cucim.skimage.filters import gaussian, threshold_otsu
+    from cucim.skimage.measure import label, regionprops_table
+    from cupyx.scipy.ndimage import binary_fill_holes
+
+    smooth = gaussian(image, 1, preserve_range=True)
+    labels = label(binary_fill_holes(smooth > threshold_otsu(smooth)))
+    sizes = cupy.bincount(labels.ravel())
+    labels = label(cupy.where(sizes[labels] >= 30, labels, 0))
+    return labels, regionprops_table(labels, image, properties=COLUMNS)
+
+
 def steps_of(run: Callable[..., Any], wait: Callable[[], None] = lambda: None) -> dict[str, float]:
     """Return the seconds of each step, the least of several calls."""
     best: dict[str, float] = {}
@@ -150,6 +166,17 @@ def measure_cpu() -> list[dict[str, Any]]:
     return rows
 
 
+def device_memory(run: Callable[[], Any]) -> int:
+    """Return the bytes of GPU memory that a call takes from CuPy's pool, its results included."""
+    import cupy
+
+    pool = cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    before = pool.total_bytes()
+    run()
+    return int(pool.total_bytes() - before)
+
+
 def measure_cuda() -> list[dict[str, Any]]:
     """Measure all images on a GPU that holds them."""
     import cupy
@@ -160,7 +187,9 @@ def measure_cuda() -> list[dict[str, Any]]:
         return found
 
     device = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())
-    known = {name: version(name) for name in ("cupy-cuda13x", "numpy")}
+    cucim = find_spec("cucim")
+    packages = ("cupy-cuda13x", "numpy", *(["cucim-cu13"] if cucim else []))
+    known = {name: version(name) for name in packages}
     driver = cupy.cuda.runtime.driverGetVersion()
     about = {"card": device["name"].decode(), "versions": known, "driver": driver}
     rows: list[dict[str, Any]] = [about]
@@ -169,8 +198,12 @@ def measure_cuda() -> list[dict[str, Any]]:
         for split in (False, True):
             ours = partial(segment, image, split=split, **RECIPE)
             row = {"shape": shape, "split": split, "objects": ours().num}
-            row["seconds"] = interleave({"equilabel": partial(waiting, ours)}, 2 * ROUNDS)
+            contenders = {"equilabel": partial(waiting, ours)}
+            if cucim and not split:
+                contenders["cuCIM"] = partial(waiting, partial(by_cucim, image))
+            row["seconds"] = interleave(contenders, 2 * ROUNDS)
             row["steps"] = steps_of(ours, cupy.cuda.Device().synchronize)
+            row["extra_bytes_per_pixel"] = device_memory(ours) / image.size
             rows.append(row)
             print(row, flush=True)
     return rows
