@@ -31,6 +31,9 @@ numpydoc_show_class_members = False
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
+    "backreferences_dir": "generated/examples",  # which examples show a function, on its page
+    "doc_module": ("equilabel",),
+    "inspect_global_variables": False,  # only what examples call
     "filename_pattern": r"plot_",
     "remove_config_comments": True,
     "show_memory": False,
