@@ -12,8 +12,7 @@ from napari.settings import get_settings
 from PIL import Image
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QApplication
-from superqt import QCollapsible
+from qtpy.QtWidgets import QApplication, QPushButton
 
 if TYPE_CHECKING:
     from napari import Viewer
@@ -131,8 +130,8 @@ def volume() -> None:
     form.fields.unit.value = "µm"
     wait_for(lambda: not form.preview.waiting)
     run(form)
-    statistics = next(f for f in form.findChildren(QCollapsible) if f.text() == "Statistics")
-    statistics.expand(animate=False)
+    heads = form.findChildren(QPushButton)
+    next(each for each in heads if each.text().endswith("Statistics")).setChecked(True)
     form.fields.statistics.topLevelItem(1).setExpanded(False)
     form.fields.statistics.tick("sphericity")
     shapes = form.fields.statistics.findItems("Shape", Qt.MatchFlag.MatchExactly)[0]

@@ -190,7 +190,7 @@ def test_lengths_that_are_too_large_are_named_before_a_run(viewer, qtbot, notes)
     for name in ("background", "sigma", "closing", "opening"):
         field = getattr(form.fields, name)
         field.value = 9000.0
-        said = f"{name} must be at most 1000 pixels; got '9000µm', 18000 pixels."
+        said = f"{name.capitalize()} must be at most 1000 pixels, but got '9000µm', 18000 pixels."
         qtbot.waitUntil(lambda said=said: said in form.fields.remark.text(), timeout=LONG)
         field.value = 0.0
     assert not notes()

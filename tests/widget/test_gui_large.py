@@ -76,6 +76,7 @@ def test_a_layer_larger_than_memory_is_segmented_in_blocks(
     assert len(layer.features) == found.num + 1
     assert form.message.text().endswith(f"Its labels are in {str(place)!r}.")
     assert any(words.startswith("labeling, 7 of") for words, _ in stages)
+    assert max(count for _, count in stages) == 1  # the bar begins again with each stage
     assert colors_on(canvas(viewer)) > 1000
     form.results.select([3])
     assert form.results.outlines.layer in viewer.layers

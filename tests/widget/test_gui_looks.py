@@ -11,10 +11,11 @@ from qtpy.QtWidgets import (
     QLabel,
     QLineEdit,
     QPushButton,
+    QScrollArea,
     QStyle,
     QStyleOptionComboBox,
 )
-from superqt import QCollapsible, QDoubleRangeSlider, QDoubleSlider
+from superqt import QDoubleRangeSlider, QDoubleSlider
 
 from equilabel import label
 from equilabel.samples import nuclei_2d, nuclei_3d
@@ -27,8 +28,9 @@ pytestmark = pytest.mark.gui
 
 
 def unfold(form):
-    for fold in form.findChildren(QCollapsible):
-        fold.expand(animate=False)
+    for each in form.findChildren(QPushButton):
+        if each.isCheckable():
+            each.setChecked(True)
     QApplication.processEvents()
 
 
@@ -74,6 +76,8 @@ def check_edges(part, form):
     fields = {x for column, (x, _, _) in places if column == 1}
     assert (len(labels), len(fields)) == (1, 1)
     assert len({end for column, (_, _, end) in places if column != 0}) == 1
+    for area in part.findChildren(QScrollArea):
+        assert area.widget().width() <= area.viewport().width()
     seen = [
         widget
         for kind in (QComboBox, QAbstractSpinBox, QCheckBox, QLabel, QPushButton, QLineEdit)

@@ -55,6 +55,7 @@ def test_objects_get_those_they_lie_in_and_these_their_number(viewer, qtbot, not
     viewer.add_labels(spots, name="spots", **options)
     form = open_form(viewer, qtbot, MEASURE)
     form.labels.value, form.parents.value = viewer.layers["spots"], outer
+    assert form.parents.choices == (None, outer)  # not the spots themselves
     layer = run(form, qtbot)
     assert layer.name == "spots"
     assert layer.features["parent"][1:].tolist() == [1, 1, 2, 0]

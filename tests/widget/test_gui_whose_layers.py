@@ -8,7 +8,6 @@ import pytest
 from qtpy.QtCore import QSettings, Qt
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QAbstractSlider, QApplication, QPushButton
-from superqt import QCollapsible
 
 from equilabel import segment
 from equilabel.samples import nuclei_2d, nuclei_3d
@@ -256,7 +255,8 @@ def test_pixels_that_are_not_finite_are_named(viewer, qtbot):
 def test_the_tab_key_leads_past_what_is_folded(viewer, qtbot):
     viewer.add_image(nuclei_2d((50, 80)))
     form = open_form(viewer, qtbot)
-    [folder] = [each for each in form.findChildren(QCollapsible) if each.text() == "Statistics"]
+    heads = form.findChildren(QPushButton)
+    [head] = [each for each in heads if each.text().endswith(" Statistics")]
 
     def reached():
         widget, found = form.nextInFocusChain(), set()
@@ -266,16 +266,16 @@ def test_the_tab_key_leads_past_what_is_folded(viewer, qtbot):
         return [
             each
             for each in found
-            if folder.content().isAncestorOf(each)
+            if form.fields.statistics in (each, each.parent())
             and each.isVisible()
             and each.focusPolicy() & Qt.FocusPolicy.TabFocus
         ]
 
     assert not reached()
-    folder.toggleButton().click()
+    head.click()
     assert form.fields.statistics in reached()
     assert form.fields.statistics.height() >= 240
-    folder.toggleButton().click()
+    head.click()
     assert not reached()
 
 
@@ -321,6 +321,11 @@ def test_a_tracked_movie_has_tracks_in_the_colors_of_its_objects(viewer, qtbot):
     assert sorted(colors.values()) == [1, 2, 3, 4]  # one color for each track
     of_tracks = {tuple(np.round(each, 5)) for each in tracks.track_colors}
     assert of_tracks == set(colors)
+    panel = form.results.colors  # they are on no scale
+    scaled = (panel.bar.isVisibleTo(panel), panel.limits.isEnabled(), panel.colormap.enabled)
+    assert not any(scaled)
+    background = layer.get_status(tracks.data_to_world((3, 0, 0, 0)), world=True)["coordinates"]
+    assert "event" not in background
     image.visible = False
     viewer.dims.set_current_step(0, 3)
     assert colors_on(canvas(viewer)) > 100

@@ -171,11 +171,14 @@ class ColorForm(Grid):
         )
 
     def _show_bar(self) -> None:
-        """Show which color means which value, while a column colors the layer."""
+        """Show which color means which value, while a scale of colors is in use."""
         chosen = self.range.chosen
+        scaled = bool(chosen) and chosen not in layers.NUMBERS
         for part in (self.bar, self.ends):
-            part.setVisible(bool(chosen))
-        if chosen:
+            part.setVisible(scaled)
+        for part in (self.limits, self.colormap.native):
+            part.setEnabled(scaled)
+        if scaled:
             colors = layers.make_scale(self.colormap.value).colors[:, :3]
             row = np.ascontiguousarray((colors * 255).astype(np.uint8))
             image = QImage(row.tobytes(), len(row), 1, 3 * len(row), QImage.Format.Format_RGB888)
@@ -305,22 +308,14 @@ class FilterForm(Grid):
         self.fill(*fields, side_by_side(self.count, self.button))
 
     @property
-    def ranges(self) -> dict[str, tuple[float | None, ...]]:
-        """The range of each chosen column; of several ranges of one column, their intersection."""
-        found: dict[str, tuple[float, float]] = {}
-        for row in self.rows:
-            if row.chosen:
-                low, high = found.get(row.chosen, row.ends)
-                found[row.chosen] = max(low, row.ends[0]), min(high, row.ends[1])
-        return {
-            name: tuple(float(end) if np.isfinite(end) else None for end in ends)
-            for name, ends in found.items()
-        }
-
-    @property
     def filters(self) -> list[Any]:
-        """What `equilabel.filter_objects` wants: the ranges, the condition, or both."""
-        return [each for each in (self.ranges, self.condition.text().strip()) if each]
+        """What `equilabel.filter_objects` wants, one after the other: ranges, and the condition."""
+        ranges = [
+            {row.chosen: tuple(float(end) if np.isfinite(end) else None for end in row.ends)}
+            for row in self.rows
+            if row.chosen
+        ]
+        return [each for each in (*ranges, self.condition.text().strip()) if each]
 
     def set_layer(self, layer: Layer, columns: Mapping[str, Any]) -> None:
         self._layer = layer

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from magicgui.widgets import CheckBox, ComboBox, FloatSpinBox
-from magicgui.widgets.bases import Widget
 from qtpy import QtWidgets
 from qtpy.QtCore import QEvent, QObject, Qt
 from qtpy.QtWidgets import QLabel, QTreeWidget, QTreeWidgetItem, QWidget
@@ -30,8 +29,6 @@ from .layout import Grid, column, side_by_side
 
 WHOLE: dict[str, Callable[[float], int]] = {"size": int, "block": odd}  # rounding of pixels
 MEASURED = 86  # width of the number of pixels after a number with a unit
-MEASURED_BESIDE = 76  # its width if another field follows
-NARROW = "min-width: 50px; padding: 1px 4px"
 
 
 def length(kind: str, label: str, **options: Any) -> Any:
@@ -43,8 +40,7 @@ def length(kind: str, label: str, **options: Any) -> Any:
 class LengthField:
     """A length or a size, followed by its value in pixels, which `pixel_of` converts for a kind.
 
-    `start`, `least`, `most`, `step` and `decimals` are in pixels. The field `beside` is in the same
-    row.
+    `start`, `least`, `most`, `step` and `decimals` are in pixels.
     """
 
     label: str
@@ -55,7 +51,6 @@ class LengthField:
     most: float = 1e15
     step: float = 0.5
     decimals: int = 2
-    beside: Widget | None = None
 
     def __post_init__(self) -> None:
         self._unit = ""
@@ -63,14 +58,8 @@ class LengthField:
         self.number = FloatSpinBox(min=self.least, max=self.most, tooltip=self.tooltip)
         self.changed = self.number.changed
         self.pixels = QLabel()  # a length with a unit, in pixels
-        self.pixels.setFixedWidth(MEASURED if self.beside is None else MEASURED_BESIDE)
-        numbers = [each.native for each in (self.number, self.beside) if each is not None]
-        self.native = side_by_side(*numbers, widths=(3, 2)[: len(numbers)])
-        self.native.layout().insertWidget(1, self.pixels)
-        if self.beside is not None:
-            for each in numbers:
-                each.setButtonSymbols(QtWidgets.QAbstractSpinBox.ButtonSymbols.NoButtons)
-                each.setStyleSheet(NARROW)
+        self.pixels.setFixedWidth(MEASURED)
+        self.native = side_by_side(self.number.native, self.pixels, widths=(1, 0))
         if not self.least:
             self.number.native.setSpecialValueText("none")
         self._show_unit()
@@ -362,11 +351,6 @@ class StatisticsField(QTreeWidget):
     def ticks(self) -> dict[str, bool]:
         """Whether each of the statistics is ticked."""
         return {name: item.checkState(0) == STATES[1] for name, item in self._items.items()}
-
-    def choose(self, ticks: Mapping[str, bool]) -> None:
-        """Tick or untick those that are offered; others of them stay as they are."""
-        for name in ticks.keys() & self._items.keys():
-            self.tick(name, ticks[name])
 
     def tick(self, name: str, ticked: bool = True) -> None:
         self._items[name].setCheckState(0, STATES[ticked])

@@ -1,20 +1,20 @@
 """Arrangement of widgets: grids of fields, rows and columns, folds; and the base of all forms."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from magicgui.widgets.bases import ButtonWidget
 from qtpy import QtWidgets
 from qtpy.compat import isalive
 from qtpy.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from qtpy.QtGui import QColor, QIcon, QPainter, QPixmap
 from qtpy.QtWidgets import QDockWidget, QLabel, QPushButton, QSizePolicy, QWidget
-from superqt import QCollapsible
 
 from equilabel.widget import Event, Layer, Viewer
 from equilabel.widget.logic.sources import Role, Source
 from equilabel.widget.viewer.tasks import Task, attempt, tell
 
+HEAD = "text-align: left; padding: 3px; background: transparent; font-weight: bold"
 CHANGED_BY_WHEEL = (QtWidgets.QComboBox, QtWidgets.QAbstractSpinBox, QtWidgets.QAbstractSlider)
 
 
@@ -171,34 +171,18 @@ def side_by_side(*parts: QWidget, widths: Sequence[int] = (1, 1, 1)) -> QWidget:
     return box
 
 
-def fold(title: str, contents: QWidget, *, expanded: bool = False) -> QCollapsible:
-    """Put a widget under a title that shows and hides it."""
-    folder = QCollapsible(title, expandedIcon=_arrow("▾"), collapsedIcon=_arrow("▸"))
-    folder.setDuration(0)
-    folder.setStyleSheet("QCollapsible {padding: 0px; border: none}")
-    folder.toggleButton().setStyleSheet(
-        "text-align: left; padding: 3px; background: transparent; font-weight: bold;"
-    )
-    folder.layout().setSpacing(4)
-    for layout in (folder.layout(), folder.content().layout()):
-        layout.setContentsMargins(0, 0, 0, 0)
-    folder.addWidget(contents)
-    contents.setVisible(expanded)  # the Tab key does not lead into what is folded
-    folder.toggled.connect(contents.setVisible)
-    if expanded:
-        folder.expand(animate=False)
-    return folder
+def fold(title: str, contents: QWidget, *, expanded: bool = False) -> QWidget:
+    """Put a widget under a title that shows and hides it; the Tab key skips what is hidden."""
+    head = QPushButton(checkable=True, styleSheet=HEAD)
 
+    def show(shown: bool) -> None:
+        head.setText(f"{'▾' if shown else '▸'}  {title}")
+        contents.setVisible(shown)
 
-def _arrow(symbol: str) -> QIcon:
-    """Draw an arrow in a gray that is visible on dark and on light."""
-    pixels = QPixmap(12, 12)
-    pixels.fill(Qt.GlobalColor.transparent)
-    painter = QPainter(pixels)
-    painter.setPen(QColor(140, 140, 140))
-    painter.drawText(pixels.rect(), Qt.AlignmentFlag.AlignCenter, symbol)
-    painter.end()
-    return QIcon(pixels)
+    head.toggled.connect(show)
+    show(expanded)
+    head.setChecked(expanded)
+    return column(head, contents)
 
 
 def scrolled(*parts: QWidget, margins: bool = False) -> QtWidgets.QScrollArea:
@@ -226,20 +210,18 @@ FINE = 100  # steps of the progress bar for each stage of a run
 class RunForm(Docked):
     """A form whose button starts a run on a layer."""
 
-    done = Signal()  # the run is done; its result is in `result`
     ended = Signal()  # the run is done, failed or cancelled
 
     def __init__(self, viewer: Viewer, title: str, fields: QWidget) -> None:
         super().__init__()
         self._viewer = viewer
         self._layer: Layer = None
-        self._warm_up, self.task = Task("compiling"), Task(title)
+        self._warm_up, self.task = Task("compiling"), Task(title, partial(tell, self))
         self._warm: Any = ()  # kind of layer for which functions were compiled
         self.task.advanced.connect(self._advance)
         self.task.compiling.connect(self._say)
-        self.task.failed.connect(self._fail)
-        self.task.cancelled.connect(self._stop)
-        self.result: Any = None
+        for signal in (self.task.done, self.task.failed, self.task.cancelled):
+            signal.connect(self._end)
         self._words = "starting"  # text for the current stage
         self.fields = fields
         self.run_button = QPushButton(title, toolTip="Run on the whole layer, all of its axes.")
@@ -256,7 +238,7 @@ class RunForm(Docked):
         policy = self.sizePolicy()
         policy.setVerticalPolicy(policy.Policy.Expanding)  # or napari adds space below
         self.setSizePolicy(policy)
-        self.setMinimumWidth(364)
+        self.setMinimumWidth(378)  # so that no field is cut off beside a scroll bar
         self.results.reset_choices()  # opens them
 
     @property
@@ -291,10 +273,15 @@ class RunForm(Docked):
         self.cancel_button.setEnabled(True)
         self.progress.setRange(0, FINE * len(stages))
         self.task.title = title
-        self.task.submit(work, self._finish, stages)
+        self.task.submit(work, self.show_outcome, stages)
+
+    def show_outcome(self, outcome: Any) -> None:
+        """Show the result of a run."""
 
     def cancel(self) -> None:
-        self.task.cancel()
+        if self.running:
+            self.message.setText("Cancelled. The layers have not changed.")
+            self.task.cancel()
 
     def end(self) -> None:
         self.cancel()
@@ -311,20 +298,7 @@ class RunForm(Docked):
             words = compiling or self._words
             self.message.setText(f"{words[0].upper()}{words[1:]} ...")
 
-    def _finish(self, result: Any) -> None:
-        self.result = result
-        self.done.emit()
-        self._end()
-
-    def _fail(self, message: str) -> None:
-        tell(self, message)
-        self._end()
-
-    def _stop(self) -> None:
-        self.message.setText("Cancelled. The layers have not changed.")
-        self._end()
-
-    def _end(self) -> None:
+    def _end(self, _: object) -> None:
         self.run_button.setEnabled(True)
         self.cancel_button.setEnabled(False)
         self.progress.reset()

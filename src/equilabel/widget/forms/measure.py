@@ -1,6 +1,5 @@
 """Form that measures any labels layer, with any image layer for the gray values."""
 
-from collections.abc import Callable
 from functools import partial
 
 from qtpy.QtWidgets import QLabel
@@ -11,9 +10,9 @@ from equilabel.widget.logic.objects import count_objects
 from equilabel.widget.logic.outcomes import Outcome, measure_source, warm_up_measuring
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.viewer import layers
-from equilabel.widget.viewer.tasks import guarded, tell, warn
+from equilabel.widget.viewer.tasks import guarded, warn
 
-from .fields import AxesField, StatisticsField, color_field, layer_field, offer, offer_layers
+from .fields import AxesField, StatisticsField, color_field, layer_field, offer_layers
 from .layout import Form, Grid, RunForm, column, fold
 
 MISSING = (
@@ -47,10 +46,9 @@ class MeasureForm(RunForm):
         parts = (grid, fold("Axes", self.axes), QLabel("Statistics"), self.statistics)
         column(*parts, into=fields)
         super().__init__(napari_viewer, "Measure", fields)
-        self._measured: Layer = None
+        self._measured: Layer = None  # of the current run, as the next
         self._outer: Layer = None
         self.run_button.clicked.connect(self._run)
-        self.done.connect(self._show_outcome)
         self.reset_choices()
 
     @guarded
@@ -58,8 +56,6 @@ class MeasureForm(RunForm):
         """Offer the layers of the viewer; napari calls it when they change."""
         offer_layers(self.labels, layers.labels(self._viewer))
         offer_layers(self.image, layers.images(self._viewer))
-        others = [(each.name, each) for each in layers.labels(self._viewer)]
-        offer(self.parents, others)
         if self.labels.value is not self._layer:
             self._set_labels()
         else:
@@ -80,6 +76,8 @@ class MeasureForm(RunForm):
     @guarded
     def _update_fields(self) -> None:
         """Show the statistics that are defined for the layers, and compile what they need."""
+        every = layers.labels(self._viewer)
+        offer_layers(self.parents, (), [each for each in every if each is not self._layer])
         image = self._image()
         self.color.visible = image is not None and image.rgb
         source = None if self._layer is None else Source.of(self._layer, self.axes.roles)
@@ -95,28 +93,24 @@ class MeasureForm(RunForm):
     def _run(self) -> None:
         """Start measuring, or say why it cannot start."""
         source, image = self._take_source(MISSING, self.axes.roles), self._image()
-        self._measured = self._layer
-        names, color, self._outer = self.statistics.names, self.color.value, self.parents.value
-        if self._outer is self._measured:
-            self._outer = None
-        outer = None if self._outer is None else Source.of(self._outer)
-
-        def work(report: Callable[[str], None]) -> Outcome:
-            return measure_source(source, image, names, report, color=color, parents=outer)
-
+        self._measured, self._outer = self._layer, self.parents.value
+        work = partial(
+            measure_source,
+            *(source, image, self.statistics.names),
+            color=self.color.value,
+            parents=None if self._outer is None else Source.of(self._outer),
+        )
         self.begin(f"measurements of {source.name!r}", work, ("read", "measure", "relate"))
 
-    @guarded
-    def _show_outcome(self) -> None:
-        outcome: Outcome = self.result
+    def show_outcome(self, outcome: Outcome) -> None:
+        """Add the measurements to the table of the labels layer."""
         layer = self._measured
         if layer not in self._viewer.layers:
             message = (
                 f"labels must stay open while they are measured; got {layer.name!r} removed. "
                 "Open them and measure again."
             )
-            tell(self, message)
-            return
+            raise ValueError(message)
         layers.show_measurements(layer, outcome)
         if outcome.parents is not None and self._outer in self._viewer.layers:
             layers.show_measurements(self._outer, outcome.parents)

@@ -28,7 +28,7 @@ from equilabel.widget.logic.planes import UNKNOWN
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.viewer import layers
 from equilabel.widget.viewer.preview import LivePreview
-from equilabel.widget.viewer.tasks import ask, guarded, inform, warn
+from equilabel.widget.viewer.tasks import ask, guarded, inform, sentence, warn
 
 from .fields import (
     AxesField,
@@ -161,7 +161,7 @@ class SegmentFields(Form):
 
     def say(self, subject: str, text: str) -> None:
         """Show a remark on a subject below the fields, or remove it if the text is ""."""
-        self._remarks[subject] = text
+        self._remarks[subject] = sentence(text)
         whole = "\n".join(dict.fromkeys(filter(None, self._remarks.values())))
         if whole != self.remark.text():  # setting the same text would lay out the form again
             self.remark.setText(whole)
@@ -265,7 +265,8 @@ class SegmentFields(Form):
         self.connectivity.value = min(values["hops"] or math.inf, len(self._spacing))
         if not isinstance(values["level"], str):
             self.threshold.set_level(values["level"])
-        self.statistics.choose(values["statistics"])
+        for name in values["statistics"].keys() & self.statistics.ticks.keys():
+            self.statistics.tick(name, values["statistics"][name])
 
     def choices(self) -> Choices:
         others = ("unit", "depth", *(f"threshold.{name}" for name in OF_THRESHOLD))
@@ -326,7 +327,6 @@ class SegmentForm(RunForm):
         self.fields.image.changed.connect(self._set_layer)
         self.fields.settings_wanted.connect(self._take_settings)
         self.run_button.clicked.connect(self._run)
-        self.done.connect(self._show_outcome)
         self.reset_choices()
         self._prepare()
 
@@ -461,7 +461,7 @@ class SegmentForm(RunForm):
         wanted, place = self._ask_where(source, size)
         if wanted:
             work = partial(large.segment_large, source, choices, place)
-            self.begin(title, work, large.STAGES)
+            self.begin(title, work, ("blocks",))  # the bar begins again with each stage
 
     def _may_replace(self, identity: str) -> bool:
         """Ask what to do with labels that were changed by hand; return False to do nothing."""
@@ -497,9 +497,8 @@ class SegmentForm(RunForm):
         place, _ = QFileDialog.getSaveFileName(self, "Store labels as", suggested, "Zarr (*)")
         return bool(place), Path(place) if place else None
 
-    @guarded
-    def _show_outcome(self) -> None:
-        outcome: Outcome = self.result
+    def show_outcome(self, outcome: Outcome) -> None:
+        """Show labels, tracks and results, and say what a person should know of them."""
         new = self.fields.new_layer.value
         outcome.metadata["form"] = self._values
         layer = layers.show_labels(self._viewer, outcome, new_layer=new, replace=self._replaced)

@@ -7,7 +7,7 @@ import numpy as np
 from magicgui.widgets import CheckBox, ComboBox, FloatSpinBox
 from qtpy.QtCore import QPointF, QRectF, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
-from qtpy.QtWidgets import QWidget
+from qtpy.QtWidgets import QAbstractSpinBox, QWidget
 from superqt.utils import signals_blocked
 
 from equilabel.options import describe
@@ -45,10 +45,6 @@ class HistogramView(QWidget):
         self.lines: tuple[float, ...] = ()
         self.dark = False
         self._dragged: int | None = None
-
-    def show_lines(self, lines: tuple[float, ...], *, dark: bool) -> None:
-        self.lines, self.dark = lines, dark
-        self.update()
 
     @property
     def _ends(self) -> tuple[int, int]:
@@ -142,7 +138,7 @@ class ThresholdField:
 
     method = field(ComboBox, "Threshold", TIPS["method"], choices=CHOICES, then="_change_method")
     offset = field(FloatSpinBox, "", min=-1e9, max=1e9, step=1.0, then="_update")
-    automatic = field(CheckBox, "Auto offset", TIPS["automatic"], value=True, then="_change_offset")
+    automatic = field(CheckBox, "Auto offset", TIPS["automatic"], value=True, then="_update")
     dark = field(CheckBox, "Objects are dark", then="_update")
 
     def __init__(
@@ -154,15 +150,20 @@ class ThresholdField:
         self.histogram = HistogramView()
         self.slider, self.range = make_slider(), make_slider(several=True)
         tip = describe("block_size")
-        self.block_size = LengthField("Block, offset", tip, "block", beside=self.offset, **BLOCK)
-        self.block_size.native.setFixedHeight(HEIGHT)
+        self.block_size = LengthField("Block, offset", tip, "block", **BLOCK)
+        self._local = side_by_side(self.block_size.native, self.offset.native, widths=(3, 2))
+        self._local.setFixedHeight(HEIGHT)
+        self.block_size.pixels.setFixedWidth(66)
+        for each in self._local.findChildren(QAbstractSpinBox):
+            each.setButtonSymbols(each.ButtonSymbols.NoButtons)
+            each.setStyleSheet("min-width: 50px; padding: 1px 4px")
         # One of the fields for levels is visible at a time, so that no field below moves.
         self.rows = (
             self.histogram,
             self.method,
             Row("Level", TIPS["level"], self.slider),
             Row("Low, high", TIPS["levels"], self.range),
-            self.block_size,
+            Row("Block, offset", tip, self._local),
             Row("", describe("dark"), side_by_side(self.dark.native, self.automatic.native)),
         )
         for changed in (self.slider.valueChanged, self.range.valueChanged):
@@ -185,10 +186,6 @@ class ThresholdField:
         """The offset of a local threshold."""
         return "auto" if self.automatic.value else float(self.offset.value)
 
-    def _change_offset(self, *_: object) -> None:
-        self.offset.enabled = not self.automatic.value
-        self._update()
-
     def _as_shown(self, value: float) -> float:
         return float(round(value)) if self.histogram.shown.whole else value
 
@@ -204,7 +201,7 @@ class ThresholdField:
         The range is wider if a person has set a value outside of it.
         """
         self.histogram.shown = histogram
-        self.histogram.update()
+        self._show_lines()
         if not histogram.counts.size:
             self._say("")
             self._estimate = None
@@ -217,7 +214,6 @@ class ThresholdField:
             kept = np.array(slider.value() if self.method.value == manual else low)
             ends = min(low, kept.min()), max(high, kept.max())
             set_range(slider, *ends, step, decimals)
-        self._show_lines()
 
     def show_estimate(self, found: float | None, remark: str) -> None:
         """Show the threshold that a run will find, and a remark on it."""
@@ -260,7 +256,7 @@ class ThresholdField:
         method = self.method.value
         self.slider.setVisible(method not in ("hysteresis", "local"))
         self.range.setVisible(method == "hysteresis")
-        self.block_size.native.setVisible(method == "local")
+        self._local.setVisible(method == "local")
         self.automatic.visible = method == "local"
 
     def _move(self, *_: object) -> None:
@@ -269,6 +265,7 @@ class ThresholdField:
         self._update()
 
     def _update(self, *_: object) -> None:
+        self.offset.enabled = not self.automatic.value
         self._show_lines()
         self._tell()
 
@@ -281,5 +278,7 @@ class ThresholdField:
 
     def _show_lines(self) -> None:
         level = self.level
-        lines = () if level is None else level if isinstance(level, tuple) else (level,)
-        self.histogram.show_lines(lines, dark=self.dark.value)
+        view = self.histogram
+        view.lines = () if level is None else level if isinstance(level, tuple) else (level,)
+        view.dark = self.dark.value
+        view.update()

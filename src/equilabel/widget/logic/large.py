@@ -21,20 +21,6 @@ from . import sources
 from .choices import Choices
 from .outcomes import NO_OBJECTS, Outcome, describe_segmentation
 
-
-def _merged(*names: str) -> tuple[str, ...]:
-    """List the stages to labels across faces, of masks or labels of some names."""
-    return tuple(f"{name}: {stage}" for name in names for stage in ("label", "merge", "write"))
-
-
-SPLIT = (*_merged("components"), "choose", "split: write")
-OBJECTS = (*_merged("mask"), *SPLIT, *_merged("objects"), "table")  # of a threshold for each
-STAGES = (
-    *("reduce", "store", "threshold", "noise", "gray: write", "histogram"),
-    *(f"{kind}: {stage}" for kind in ("bright", "dim") for stage in OBJECTS),
-    *("overlap", "levels: write", *_merged("hysteresis"), "mask: write", *_merged("holes")),
-    *(*SPLIT, "label", "merge", "write", "table", "shrink"),
-)
 ELEMENTS = 2**22  # of a block: small, so that a cancelled run ends soon
 NEEDED = ("dask", "zarr")
 

@@ -151,9 +151,8 @@ def limits(values: HostArray) -> tuple[float, float]:
     known = values[np.isfinite(values)]
     if not known.size:
         return 0.0, 1.0
-    low, high = np.percentile(known, (1, 99)) if known.size >= 100 else (known.min(), known.max())
-    if not low < high:
-        low, high = known.min(), known.max()
+    few = known.size < 100 or not np.ptp(np.percentile(known, (1, 99)))
+    low, high = np.percentile(known, (0, 100) if few else (1, 99))
     return float(low), float(high)
 
 
@@ -182,6 +181,7 @@ def describe_properties(lines: Sequence[str], made: Mapping[str, Any]) -> list[s
     return [
         f"{title(name, made)}{between}{value} {unit_of(name, made)}".rstrip()
         for name, between, value in pairs
+        if value.strip()
     ]
 
 

@@ -145,12 +145,6 @@ def segment_source(source: Source, choices: Choices, report: Report) -> Outcome:
     check_memory(source, arguments)
     image = source.arrange(source.read(choices.color, report))
     beside = {name: each for name, each in arguments.items() if isinstance(each, Source)}
-    if wrong := [name for name, each in beside.items() if not source.holds(each)]:
-        message = (
-            f"{wrong[0]} must have the shape of the image, {source.shape}; got "
-            f"{beside[wrong[0]].shape} for {beside[wrong[0]].name!r}. Choose another layer."
-        )
-        raise ValueError(message)
     given = {name: source.arrange_labels(each.read()) for name, each in beside.items()}
     with without_blur_warnings():
         found = equilabel.segment(image, **{**arguments, **given}, progress=report)

@@ -70,11 +70,10 @@ def compute_histogram(pixels: HostArray) -> Histogram:
         values = values[np.isfinite(values)]
     gaps = some.size - values.size
     if not values.size:
-        return Histogram(0.0, 0.0, np.zeros(0, np.int64), whole, gaps)
+        return UNKNOWN._replace(whole=whole, gaps=gaps)
     low, high = float(values.min()), float(values.max())
-    if not low < high:
-        return Histogram(low, high, np.array([values.size]), whole, gaps)
-    counts, _ = np.histogram(values, bins=BINS, range=(low, high))
+    bins = BINS if low < high else 1
+    counts = np.histogram(values, bins, range=(low, high))[0]
     return Histogram(low, high, counts.astype(np.int64), whole, gaps)
 
 

@@ -37,14 +37,6 @@ def position(viewer: Viewer, layer: Layer) -> tuple[tuple[int, ...], tuple[int, 
     return point, tuple(axis - offset for axis in viewer.dims.displayed if axis >= offset)
 
 
-def move_to(viewer: Viewer, layer: Layer, axis: int, place: int) -> None:
-    """Move the slider of an axis of a layer to a pixel."""
-    point = list(position(viewer, layer)[0])
-    point[axis] = place
-    world = layer.data_to_world(point)
-    viewer.dims.set_point(axis + viewer.dims.ndim - layer.ndim, float(world[axis]))
-
-
 def go_to(viewer: Viewer, layer: Layer, low: Sequence[int], high: Sequence[int]) -> None:
     """Show the plane of a box of pixels, and move the canvas just far enough to show the box.
 
@@ -212,18 +204,14 @@ def watch_painting(layer: Layer, *, found: bool = False, known: bool = False) ->
         _MARKS[layer] = {"painted": _last_stroke(layer)}
         for event in (layer.events.paint, layer.events.set_data):  # the second one on undo
             event.connect(lambda event: _compare_strokes(event.source))
-        _describe_hover(layer)
+        if (plain := getattr(layer, "_get_properties", None)) is not None:
+            # The status bar shows units, and gray values first: there is no public way.
+            layer._get_properties = lambda *given, **named: objects.describe_properties(
+                plain(*given, **named), made_by(layer)
+            )
     kinds = ("painted", "unmeasured") if found else ("unmeasured",)
     _MARKS[layer].update(dict.fromkeys(kinds, _last_stroke(layer)))
     _compare_strokes(layer)
-
-
-def _describe_hover(layer: Layer) -> None:
-    """Let the status bar show units, and gray values first, of the object under the mouse."""
-    if (plain := getattr(layer, "_get_properties", None)) is not None:  # there is no public way
-        layer._get_properties = lambda *given, **named: objects.describe_properties(
-            plain(*given, **named), made_by(layer)
-        )
 
 
 def _last_stroke(layer: Layer) -> Any:

@@ -231,7 +231,9 @@ class LivePreview(QObject):
         if self._channel not in (None, seen):
             field.value = seen
         elif seen != field.value:
-            layers.move_to(self._viewer, self._layer, axis, field.value)
+            place = self._layer.data_to_world([*point[:axis], field.value, *point[axis + 1 :]])
+            dims = self._viewer.dims
+            dims.set_point(axis + dims.ndim - self._layer.ndim, float(place[axis]))
         self._channel = field.value
 
     def _remove(self, remark: str) -> None:

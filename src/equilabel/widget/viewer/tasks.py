@@ -46,15 +46,19 @@ def _unfold() -> None:
 def tell(form: Any, text: str, say: Callable[[str], None] = warn) -> None:
     """Tell something in a notification, and in the line for messages of the form around a widget.
 
-    There it stays, and is a sentence: "Image must be open, but got none." for "image must be open;
-    got none."
+    There it stays, and is a sentence.
     """
     say(text)
     while form is not None and not hasattr(form, "message"):
         form = form.parent()
     if form is not None:
-        text = text.replace("; got ", ", but got ")
-        form.message.setText(text[:1].upper() + text[1:])
+        form.message.setText(sentence(text))
+
+
+def sentence(text: str) -> str:
+    """Return "Image must be open, but got none." for "image must be open; got none."."""
+    text = text.replace("; got ", ", but got ")
+    return text[:1].upper() + text[1:]
 
 
 def ask(form: QWidget, title: str, text: str, more: str, buttons: dict[str, str]) -> str:
@@ -137,13 +141,14 @@ class _Reporter(QObject):
         """Tell which stage begins, and how many of its blocks are done, if it has blocks."""
         self.check()
         self._stage = "" if total else stage  # blocks are counted in place of shares
-        self.told.emit(self.stop, "_advance", (stage, done, total))
+        blocks = (done / total, f", {done} of {total}") if total else ()
+        self.told.emit(self.stop, "_advance", (stage, *blocks))
 
     def follow(self, share: float) -> None:
         """Tell how much of the stage is done. There may be a million pieces of work."""
         if self._stage and abs(share - self._share) > LEAST:
             self._share = share
-            self.told.emit(self.stop, "_move", (self._stage, share))
+            self.told.emit(self.stop, "_advance", (self._stage, share))
 
     def compile(self, number: int, busy: bool) -> None:
         """Tell which function is being compiled."""
@@ -164,7 +169,7 @@ class Task(QObject):
     compiling = Signal(str)  # the function that is being compiled; "" when it is done
     done = Signal(object)  # the result
     failed = Signal(str)  # the error message
-    cancelled = Signal()
+    cancelled = Signal(object)
 
     def __init__(self, title: str, say: Callable[[str], None] | None = None) -> None:
         super().__init__()
@@ -183,7 +188,7 @@ class Task(QObject):
         self._stop.set()  # the result of the function before it is dropped
         self.running, self._stop = True, (stop := Event())
         self._then, self._stages = then, list(stages)
-        self._words, self._count = "", 0.0  # of what was reported last
+        self._count = 0.0  # how many stages are done
         reporter = _Reporter(stop)
         reporter.told.connect(self._hear)
 
@@ -218,28 +223,20 @@ class Task(QObject):
         if not stop.is_set():
             attrgetter(method)(self)(*arguments)
 
-    def _advance(self, stage: str, done: int, total: int) -> None:
-        self._count = float(self._stages.index(stage)) if stage in self._stages else 0.0
-        self._words = describe_stage(stage)
-        if total:
-            self._count += done / total
-            self._words += f", {done} of {total}"
-        self.advanced.emit(self._words, self._count)
-
-    def _move(self, stage: str, share: float) -> None:
-        """Move the bar ahead in a stage; it does not go back for another piece of work."""
+    def _advance(self, stage: str, share: float = 0.0, blocks: str = "") -> None:
+        """Tell how much of a stage is done; the bar does not go back for another piece of work."""
         if stage in self._stages:
             self._count = max(self._count, self._stages.index(stage) + share)
-            self.advanced.emit(self._words, self._count)
+        elif blocks:
+            self._count = share
+        self.advanced.emit(describe_stage(stage) + blocks, self._count)
 
     def _end(self, how: str, result: Any) -> None:
         self.running = False
         self._stop.set()
-        if how == "cancelled":
-            self.cancelled.emit()
-        elif how == "failed":
-            self.failed.emit(result)
-        else:
-            if self._then is not None:
+        if how == "done" and self._then is not None:
+            try:
                 self._then(result)
-            self.done.emit(result)
+            except Exception as error:
+                how, result = "failed", explain(error)
+        getattr(self, how).emit(result)
