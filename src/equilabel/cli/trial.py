@@ -425,15 +425,16 @@ IMAGES = (
 TEMPORARY = (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EAGAIN, errno.EIO)
 
 
-def check(options: Options) -> str:
-    """Try options on small images; return the error message if they fail on all of them, else "".
+def check(options: Options, *, compiling: bool = False) -> str:
+    """Try options on images; return the error message if they fail on all of them, else "".
 
     Options that work for one kind of image pass, because the axes of a file are unknown before it
-    is opened.
+    is opened. The images have pixels only for `compiling`: all that labeling needs is compiled.
     """
     complaint = ""
     unit = options.unit or "µm"  # the unit of a file is unknown before it is opened
-    for shape, stacked in IMAGES:
+    for small, stacked in IMAGES:
+        shape = small if compiling else (*small[:-1], 0)
         if options.stacked is not None and stacked != (options.stacked and len(shape) > 2):
             continue
         rank = len(shape) - stacked
@@ -455,10 +456,8 @@ def check(options: Options) -> str:
 
 
 def try_axes(options: Options, axes: str, given: dict[str, Any]) -> None:
-    """Try options on a small image of the axes of a real one, with what is `given` for it."""
-    kind = len(axes) - given["stacked"], given["stacked"]
-    shape = next(s for s, is_stack in IMAGES if (len(s) - is_stack, is_stack) == kind)
-    _try(shape, options, {**options.segment, **given})
+    """Try options on an image without pixels that has the axes of a real one; see `segment`."""
+    _try((*[1] * (len(axes) - 1), 0), options, {**options.segment, **given})
 
 
 def _try(shape: tuple[int, ...], options: Options, given: dict[str, Any]) -> None:
@@ -483,17 +482,31 @@ def measure_labels(
 
     `given` are spacing and stacked. Without --keep and --exclude-border all stay.
     """
-    from equilabel import filter_objects, measure
+    import pandas as pd
 
-    chosen, before = options.segment, None
-    if options.writes_labels:
-        wanted = [] if chosen.get("keep") is None else [f"({chosen['keep']})"]
-        wanted += ["not touches_border"] * bool(chosen.get("exclude_border"))
-        kept: Any = filter_objects(numbers, " and ".join(wanted), image=values, **given)
-        numbers, before = kept
-    track = bool(chosen.get("track"))
-    table = measure(numbers, values, chosen.get("properties"), track=track, **given)
-    return numbers, table if before is None else table.assign(label_before=before["label_before"])
+    from equilabel import PROPERTIES, filter_objects, measure
+    from equilabel.segmentation.result import columns_in, refuse_columns
+    from equilabel.segmentation.stages import default_properties, with_tracks
+
+    chosen, rank = options.segment, numbers.ndim - given["stacked"]
+    track, names = bool(chosen.get("track")), chosen.get("properties")
+    if not options.writes_labels:
+        return numbers, measure(numbers, values, names, track=track, **given)
+    if names is None:
+        names = default_properties(rank, given["spacing"] or (1.0,) * rank, given["stacked"])
+        names = [name for name in names if values is not None or not PROPERTIES[name].intensity]
+    wanted = [] if chosen.get("keep") is None else [f"({chosen['keep']})"]
+    condition = " and ".join(wanted + ["not touches_border"] * bool(chosen.get("exclude_border")))
+    needed = ["label", *(each.split("-")[0] for each in columns_in("condition", condition))]
+    extra = [name for name in dict.fromkeys(needed) if name not in names]
+    refuse_columns("condition", extra, list(PROPERTIES))
+    table = measure(numbers, values, [*names, *extra], **given)
+    kept: Any = filter_objects(numbers, condition, table, **given)
+    numbers, table = kept
+    table = table[[name for name in table if name.split("-")[0] not in extra]]
+    if track:
+        table = pd.DataFrame(with_tracks(dict(table.items()), list(names), numbers))
+    return numbers, table
 
 
 def _without_units(arguments: dict[str, Any]) -> dict[str, Any]:

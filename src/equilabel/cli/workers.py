@@ -188,7 +188,7 @@ def serve(connection: Connection, run: Run) -> None:
 
     try:
         with compiling.listening(tell):
-            send(check(run.options))
+            send(check(run.options, compiling=True))
             while connection.poll(run.idle):
                 send(label_one(connection.recv(), run.options, run.provenance))
     except (EOFError, BrokenPipeError, ConnectionError):
