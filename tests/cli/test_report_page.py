@@ -244,7 +244,7 @@ def test_an_overlay_of_one_channel_takes_the_memory_of_one():
 def test_images_take_about_the_memory_that_was_forecast(here, keywords):
     path, overlay = tiff("a.tif", np.tile(picture(), (60, 45))), keywords.pop("overlay", False)
     options = Options(keywords, overlay=overlay)
-    jobs = [one.Job(k, path, "a", here / str(k)) for k in range(2)]
+    jobs = [one.Job(path, "a", number=k, place=here / str(k)) for k in range(2)]
     assert one.label_one(jobs[0], options, provenance(options)).status == "done"  # compiled
     tracemalloc.start()
     one.label_one(jobs[1], options, provenance(options))

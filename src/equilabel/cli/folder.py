@@ -187,24 +187,22 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def settle(place: Path, out: Path, name: str, options: Options, *, flush: bool) -> None:
-    """Move the finished results of an image to their final names.
+def settle(place: Path, out: Path, name: str, options: Options) -> None:
+    """Flush the finished results of an image to the disk, and move them to their final names.
 
     The record is moved last. It contains the checksums of the results, so results that fit the
     record are complete, even after a crash. `place` holds results and record, on the same disk as
-    `out`, and is removed. Earlier results with other endings are removed. With `flush`, results are
-    flushed to the disk first; the record is not, because its checksum shows whether it is complete.
-    Raises OSError if a final name is taken by another folder.
+    `out`, and is removed. Earlier results with other endings are removed. The record is
+    not flushed, because its checksum shows whether it is complete. Raises OSError if a final name
+    is taken by another folder.
     """
     finals = [out / f"{name}{ending}" for ending in options.endings().values()]
     record = record_path(out, name)
     for final in (*finals, record):
         if is_obstacle(final):  # checked before any file is moved
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(final))
-    if flush:
-        for final in finals:
-            result = place / final.name
-            (flush_tree if result.is_dir() else flush_file)(result)
+    for result in (place / final.name for final in finals):
+        (flush_tree if result.is_dir() else flush_file)(result)
     for ending in options.all_endings():
         if (earlier := out / f"{name}{ending}") not in finals:
             put_away(earlier, place)
@@ -277,14 +275,9 @@ def count_others(out: Path, names: Collection[str]) -> int:
 # ------------------------------------------------------------------------------------- kept
 
 
-def find_kept(
-    files: Sequence[Path], out: Path, name: str, options: Options, fingerprint: str
-) -> Record | None:
-    """Return the record of an image that is kept; None if it is to be labeled anew.
-
-    `files` are the image and those beside it, `name` is the path of the results below `out` without
-    endings. All of them have to be those of the record.
-    """
+def find_kept(item: Input, out: Path, options: Options, fingerprint: str) -> Record | None:
+    """Return the record of an image that is kept; None if it is to be labeled anew."""
+    name, files = item.name, list(item.files.values())
     record = read_record(record_path(out, name))
     if record is None or not record.complete or record.fingerprint != fingerprint:
         return None

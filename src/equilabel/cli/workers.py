@@ -15,12 +15,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from multiprocessing import current_process, get_context, parent_process, resource_tracker
-from pathlib import Path
 from threading import Event, Lock, Thread
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from equilabel.devices import compiling
+from equilabel.devices.threads import cores
 from equilabel.storage import memory
 
 from . import streams
@@ -34,6 +34,7 @@ from .trial import check
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
     from multiprocessing.connection import Connection
+    from pathlib import Path
 
     from equilabel.chunked.engine import Cluster
 
@@ -206,13 +207,10 @@ def _start_tracker() -> None:
     """
     if os.name == "nt":
         return
-    before = sys.warnoptions[:]
-    sys.warnoptions.append("ignore:resource_tracker:UserWarning")  # passed to the process
-    try:
-        with warnings.catch_warnings(action="ignore"):  # if it has died
-            resource_tracker.ensure_running()
-    finally:
-        sys.warnoptions[:] = before
+    quiet = "ignore:resource_tracker:UserWarning"  # passed to the process
+    sys.warnoptions.extend({quiet}.difference(sys.warnoptions))
+    with warnings.catch_warnings(action="ignore"):  # if it has died
+        resource_tracker.ensure_running()
 
 
 def _follow() -> None:
@@ -329,25 +327,21 @@ def _tried_twice(
 
 def label_all(
     jobs: Sequence[Job],
-    options: Options,
-    provenance: Provenance,
+    run: Run,
     *,
-    count: int,
-    limit: float | None,
     stop: Callable[[], bool],
     begin: Callable[[], None],
     tell: Callable[[str], None],
 ) -> Found:
-    """Label images in `count` processes, and yield each one when it is finished.
+    """Label images in `run.count` processes, and yield each one when it is finished.
 
-    `limit` is in seconds for each image. Once `stop` returns True, current work is dropped. `begin`
-    is called when the options have passed their trial, and again later. `tell` is called with what
-    takes long (functions are compiled), and with "" at the end of that. Raises RefusedError if the
-    options fit no image, or no process can be started.
+    Once `stop` returns True, current work is dropped. `begin` is called when the options have
+    passed their trial, and again later. `tell` is called with what takes long (functions are
+    compiled), and with "" at the end of that. Raises RefusedError if the options fit no image, or
+    no process can be started.
     """
-    count = min(count, len(jobs))
-    given = options, provenance, Path.cwd(), jobs[0].place.parent, count, limit
-    run, ready = Run(*given, threads=max(1, _cores() // count)), Event()
+    count, ready = min(run.count, len(jobs)), Event()
+    run = replace(run, threads=max(1, cores() // count))
 
     def attempt(jobs: Iterable[Job], most: int) -> Found:
         _end_idle()
@@ -374,7 +368,7 @@ def label_all(
                             refuse(why)
                         else:
                             for each in (job, *waiting):
-                                yield each, each.failure(provenance.fingerprint, why, NEVER)
+                                yield each, each.failure(run.provenance.fingerprint, why, NEVER)
                             waiting.clear()
             finally:
                 ended.set()
@@ -388,10 +382,6 @@ def label_all(
 def _end_idle() -> None:
     while _idle:
         _idle.pop().end()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
@@ -445,18 +435,16 @@ def check_scheduler(address: str | None, *, jobs: int) -> None:
 
 def label_on_cluster(
     jobs: Sequence[Job],
-    options: Options,
-    provenance: Provenance,
-    *,
+    run: Run,
     address: str,
-    limit: float | None,
+    *,
     stop: Callable[[], bool],
     begin: Callable[[], None],
     tell: Callable[[str], None],
 ) -> Found:
-    """Label images on a cluster, and yield each image when it is finished.
+    """Label images on a cluster, and yield each image when it is finished; see `label_all`.
 
-    The arguments are those of `label_all`. Raises RefusedError if the scheduler cannot be reached,
+    Raises RefusedError if the scheduler cannot be reached,
     its workers do not see the files, or the options cannot be used; LostSchedulerError if the
     scheduler is lost later: the images that were yielded are done.
     """
@@ -476,7 +464,7 @@ def label_on_cluster(
         for (job, _), answer in cluster.outcomes(label_there, tasks, stop, most):
             if isinstance(answer, BaseException):
                 name = type(answer).__name__
-                yield job, job.failure(provenance.fingerprint, explain(answer), name)
+                yield job, job.failure(run.provenance.fingerprint, explain(answer), name)
                 continue
             place, record = answer
             if isinstance(record, str):
@@ -485,8 +473,8 @@ def label_on_cluster(
             yield replace(job, place=place), record
 
     try:
-        given = options, provenance, Path.cwd(), jobs[0].place.parent.absolute()
-        run = Run(*given, cluster.threads(), limit, idle=IDLE)
+        place, count = run.place.absolute(), cluster.threads()
+        run = replace(run, place=place, count=count, idle=IDLE)
         refuse_cluster(cluster, run, address, jobs[0].path)
         tell("starting processes on the cluster")
         yield from _tried_twice(jobs, attempt, 0)
