@@ -23,22 +23,8 @@ from equilabel.storage.errors import is_shortage
 from equilabel.storage.files import flush_folder, passing_names
 from equilabel.storage.ome_zarr import is_zarr
 
-from . import folder, trial
-from .inputs import (
-    FILE,
-    FOLDER,
-    NOTHING,
-    Input,
-    add_files,
-    expanded,
-    kind_of,
-    name_of,
-    printable,
-    quoted,
-    refuse_among,
-    refuse_to_replace,
-    stem,
-)
+from . import folder, inputs, trial
+from .inputs import FILE, FOLDER, Input, printable, quoted
 from .options import Options, refuse
 from .progress import describe, notes_on_machine, say_results
 from .records import Provenance, Record, provenance, read_record, write_record
@@ -339,7 +325,7 @@ def run(
     """
     for note in notes:
         complain(note)
-    path = expanded(word, "IMAGE")
+    path = inputs.expanded(word, "IMAGE")
     whole = options.series or find_spec("zarr") is None
     given = replace(options, too_large="refuse" if whole else "chunked")
     chunked = how["chunked"] or (is_zarr(path) and trial.is_zarr_of_labels(out))
@@ -349,12 +335,12 @@ def run(
         return run_in_chunks(path, out, options, how, why=why, typed=typed, overwrite=overwrite)
     trial.refuse_own(typed)
     trial.check_formats(options)
-    path, out = _file(word, options), expanded(out, "--out")
-    name = stem(path)
+    path, out = _file(word, options), inputs.expanded(out, "--out")
+    name = inputs.stem(path)
     if options.slices:
-        refuse_among(path, out)
-        name = name_of(path)
-    (item,) = add_files([Input(path, name)], options)
+        inputs.refuse_among(path, out)
+        name = inputs.name_of(path)
+    (item,) = inputs.add_files([Input(path, name)], options)
     finals = {kind: out / f"{name}{ending}" for kind, ending in options.endings().items()}
     finals["record"] = out / f"{name}{OWN_RECORD}"
     former = _refuse_losses(finals, item, overwrite)
@@ -386,8 +372,8 @@ def run(
 
 
 def _file(word: str, options: Options) -> Path:
-    path = expanded(word, "IMAGE")
-    kind = kind_of(path) if word.strip() else NOTHING
+    path = inputs.expanded(word, "IMAGE")
+    kind = inputs.kind_of(path) if word.strip() else inputs.NOTHING
     wanted = FOLDER if options.slices else FILE
     if kind == wanted or (is_zarr(path) and not options.slices):
         return path
@@ -418,7 +404,7 @@ def _refuse_losses(finals: dict[str, Path], item: Input, overwrite: bool) -> set
         former = {record, *(path for path, output in each.items() if folder.holds(path, output))}
     if not overwrite:
         which = "files that were changed, or that `equilabel segment` did not write for this image"
-        refuse_to_replace([path for path in present if path not in former], which)
+        inputs.refuse_to_replace([path for path in present if path not in former], which)
     return former
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from functools import cache
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,15 +40,13 @@ def column_units(columns: Iterable[Hashable], rank: int, unit: str) -> dict[str,
     >>> column_units(["label", "area", "centroid-0", "orientation"], 2, "µm")
     {'area': 'µm²', 'centroid-0': 'µm', 'orientation': 'rad'}
     """
-    units = ((name, _unit(name, rank, unit)) for name in map(str, columns))
-    return {name: word for name, word in units if word}
-
-
-@cache
-def _unit(column: str, rank: int, unit: str) -> str:
-    name, *numbers = column.split("-")
-    kind = PROPERTIES[name].unit if name in PROPERTIES else ""
-    return derived_unit(kind, rank, unit, numbers)
+    found = {}
+    for column in map(str, columns):
+        name, *numbers = column.split("-")
+        kind = PROPERTIES[name].unit if name in PROPERTIES else ""
+        if word := derived_unit(kind, rank, unit, numbers):
+            found[column] = word
+    return found
 
 
 def lengths(record: Record) -> str:

@@ -355,13 +355,9 @@ def why_in_blocks(path: Path, options: Options, *, chunked: bool = False) -> str
     if not is_tiff or options.too_large != "chunked":
         return ""
     try:
-        return too_large(forecast(read_header(path, series=options.series), options), options)
+        need = forecast(read_header(path, series=options.series), options)
     except Exception:  # reported when the file is read
         return ""
-
-
-def too_large(need: int, options: Options) -> str:
-    """Say that an image takes more memory than allowed; "" if it does not."""
     limit = options.memory_limit
     if limit is None or need <= limit:
         return ""
