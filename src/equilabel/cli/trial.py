@@ -273,7 +273,7 @@ def forecast(header: Header, options: Options) -> int:
     image = header.nbytes * (2 if channels > 1 else 1)  # a copy with channels last is measured
     measured = MEASURED if options.command == "measure" else LABELED
     base, each = of_pixels({**options.segment, **options.beside}, measured)
-    drawn = _drawn(pixels, options)
+    drawn = drawing(header, options) - BASE
     return base + image + max(pixels * each, pixels * NUMBERS + drawn)  # not at the same time
 
 
@@ -283,13 +283,10 @@ def channels_and_pixels(header: Header) -> tuple[int, int]:
     return channels, math.prod(header.shape) // max(1, channels)
 
 
-def _drawn(pixels: int, options: Options) -> int:
-    return FIXED + DRAWN * min(LARGEST, max(SMALLEST, pixels)) if options.overlay else 0
-
-
 def drawing(header: Header, options: Options) -> int:
     """Return the bytes that the overlay of an image that is not in memory takes."""
-    return BASE + _drawn(channels_and_pixels(header)[1], options)
+    pixels = min(LARGEST, max(SMALLEST, channels_and_pixels(header)[1]))
+    return BASE + (FIXED + DRAWN * pixels if options.overlay else 0)
 
 
 def takes_whole(path: Path, options: Options) -> bool:

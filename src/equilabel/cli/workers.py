@@ -62,10 +62,6 @@ class Run:
     threads: int = 1  # of each process
     idle: float | None = None  # seconds after which a process without a job ends
 
-    def is_gone(self) -> bool:
-        """Return whether the run has ended, or its folder is not visible from this machine."""
-        return not self.place.is_dir()
-
 
 # ---- A process
 
@@ -292,26 +288,18 @@ def _ready_worker(
     return job.failure(run.provenance.fingerprint, text, NEVER)
 
 
-def _is_to_be_repeated(job: Job, record: Record, *, alone: bool) -> bool:
-    """Return whether an image is tried again: its first attempt did not finish.
-
-    An image that was `alone` on the machine and took too long or too much memory is not.
-    """
-    broke_off = record.status == "failed" and len(record.attempts) > len(job.attempts)
-    was_alone = alone and record.attempts[-1:] in ((TIME,), (MEMORY,))
-    return broke_off and record.attempts[-1] != NEVER and not was_alone
-
-
 def _tried_twice(
     jobs: Iterable[Job], attempt: Callable[[Iterable[Job], int], Found], count: int
 ) -> Found:
     """Yield the record of each image; those whose process ended are tried again, one by one.
 
-    `attempt` labels images, some of them at once.
+    `attempt` labels images, some of them at once. An image that was alone on the machine (`count`
+    is 1) and took too long or too much memory is not tried again.
     """
-    again = []
+    again, lasting = [], (NEVER, TIME, MEMORY) if count == 1 else (NEVER,)
     for job, record in attempt(jobs, count):
-        if _is_to_be_repeated(job, record, alone=count == 1):
+        broke_off = record.status == "failed" and len(record.attempts) > len(job.attempts)
+        if broke_off and record.attempts[-1] not in lasting:
             again.append(replace(job, attempts=record.attempts))
         else:
             yield job, record
@@ -527,5 +515,5 @@ def label_there(job: Job, run: Run) -> tuple[Path, Record | str]:
     if run.options.memory_limit is None:
         limit = memory.free() * 9 // 10 // run.count
         run = replace(run, options=replace(run.options, memory_limit=limit))
-    job, record = label_in_process(job, run, run.is_gone)
+    job, record = label_in_process(job, run, lambda: not run.place.is_dir())
     return job.place, record
