@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import math
+import re
 import warnings
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -415,6 +416,7 @@ IMAGES = (
     ((3, 8, 16, 16), True),
     ((4, 4, 16, 16), False),
 )
+WORDS = re.compile(r"[^\W\d]\w*")  # of a condition on columns
 TEMPORARY = (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EAGAIN, errno.EIO)
 
 
@@ -475,11 +477,7 @@ def measure_labels(
 
     `given` are spacing and stacked. Without --keep and --exclude-border all stay.
     """
-    import pandas as pd
-
-    from equilabel import PROPERTIES, filter_objects, measure
-    from equilabel.segmentation.result import columns_in, refuse_columns
-    from equilabel.segmentation.stages import default_properties, with_tracks
+    from equilabel import PROPERTIES, default_properties, filter_objects, measure
 
     chosen, rank = options.segment, numbers.ndim - given["stacked"]
     track, names = bool(chosen.get("track")), chosen.get("properties")
@@ -490,15 +488,19 @@ def measure_labels(
         names = [name for name in names if values is not None or not PROPERTIES[name].intensity]
     wanted = [] if chosen.get("keep") is None else [f"({chosen['keep']})"]
     condition = " and ".join(wanted + ["not touches_border"] * bool(chosen.get("exclude_border")))
-    needed = ["label", *(each.split("-")[0] for each in columns_in("condition", condition))]
-    extra = [name for name in dict.fromkeys(needed) if name not in names]
-    refuse_columns("condition", extra, list(PROPERTIES))
+    words = dict.fromkeys(["label", *WORDS.findall(condition)])
+    extra = [name for name in words if name in PROPERTIES and name not in names]
+    if set(words).difference(PROPERTIES, ("and", "or", "not")):
+        filter_objects(numbers, condition, image=values, **given)  # says what columns there are
     table = measure(numbers, values, [*names, *extra], **given)
     kept: Any = filter_objects(numbers, condition, table, **given)
     numbers, table = kept
     table = table[[name for name in table if name.split("-")[0] not in extra]]
     if track:
-        table = pd.DataFrame(with_tracks(dict(table.items()), list(names), numbers))
+        tracks = measure(numbers, properties=["label"], track=True, **given)
+        place = sum(name in ("label", "frame") for name in names[:2])
+        for name in ("event", "parent", "track"):
+            table.insert(place, name, tracks[name])
     return numbers, table
 
 

@@ -20,7 +20,6 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from equilabel.devices import compiling
-from equilabel.devices.threads import cores
 from equilabel.storage import memory
 
 from . import streams
@@ -329,7 +328,10 @@ def label_all(
     no process can be started.
     """
     count, ready = min(run.count, len(jobs)), Event()
-    run = replace(run, threads=max(1, cores() // count))
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    run = replace(run, threads=max(1, cores // count))
 
     def attempt(jobs: Iterable[Job], most: int) -> Found:
         _end_idle()
