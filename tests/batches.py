@@ -20,16 +20,16 @@ SOURCE = Path(__file__).parents[1] / "src"
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and links")
 
 
-def label_here(jobs, options, provenance, *, count, limit, stop, begin, tell):
+def label_here(jobs, run, *, stop, begin, tell):
     """Stand in for `workers.label_all` without its processes, which start slowly."""
-    complaint = trial.check(options)
+    complaint = trial.check(run.options)
     if complaint:
         raise RefusedError(complaint)
     begin()
     for job in jobs:
         if stop():
             return
-        yield job, one.label_one(job, options, provenance)
+        yield job, one.label_one(job, run.options, run.provenance)
 
 
 def picture(shape=(24, 32), objects=2):

@@ -9,8 +9,8 @@ from .domains.bonds import Bonds as Bonds
 from .domains.graph import Graph as Graph
 from .labeling import Report as Report
 from .labeling import label as label
-from .labeling import label_graph as label_graph
 from .labeling import measure_components as measure_components
+from .labeling.graphs import label_graph as label_graph
 from .measuring import PROPERTIES as PROPERTIES
 from .measuring import regionprops as regionprops
 from .measuring import regionprops_table as regionprops_table

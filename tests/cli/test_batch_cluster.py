@@ -98,14 +98,12 @@ def test_results_are_those_of_this_machine_byte_for_byte_and_resumed(
 def label(folder, address, *paths, stop=lambda: False, options=None):
     (folder / "place").mkdir()
     jobs = [
-        one.Job(number, path, f"name{number}", folder / f"place/{number}")
+        one.Job(path, f"name{number}", number=number, place=folder / f"place/{number}")
         for number, path in enumerate(paths)
     ]
     options = options or Options()
-    found = workers.label_on_cluster(
-        *(jobs, options, provenance(options)),
-        **{"address": address, "limit": None, "stop": stop, "begin": lambda: None, "tell": print},
-    )
+    run = workers.Run(options, provenance(options), Path.cwd(), folder / "place", 1)
+    found = workers.label_on_cluster(jobs, run, address, stop=stop, begin=lambda: None, tell=print)
     return {job.number: (job, answer) for job, answer in found}
 
 

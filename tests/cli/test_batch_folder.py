@@ -208,7 +208,7 @@ def test_every_run_has_a_place_of_its_own(here):
 
 def test_a_process_of_a_run_that_was_killed_makes_no_folders(here):
     options = Options()
-    job = one.Job(0, tiff("a.tif"), "a", here / "out/.unfinished/gone/0")
+    job = one.Job(tiff("a.tif"), "a", number=0, place=here / "out/.unfinished/gone/0")
     assert "No such file" in one.label_one(job, options, provenance(options)).error
     assert not Path("out").exists()
 

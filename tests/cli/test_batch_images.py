@@ -44,7 +44,7 @@ def test_a_failure_gives_its_room_back_at_once(here, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("equilabel.storage.tiff.write_labels", fail)
-    job = one.Job(0, tiff("a.tif"), "a", here / "place")
+    job = one.Job(tiff("a.tif"), "a", number=0, place=here / "place")
     assert one.label_one(job, Options(), provenance(Options())).status == "failed"
     assert not job.place.exists()
 

@@ -157,7 +157,7 @@ def test_an_interrupt_while_results_are_compared_leaves_all_as_it_is(finished, m
 
     before = content()
     with monkeypatch.context() as patch:
-        patch.setattr(batch, "find_kept", interrupt)
+        patch.setattr(folder, "find_kept", interrupt)
         assert main([*BATCH, "--resume"]) == 130
     assert "nothing was written" in capsys.readouterr().err
     assert content() == before

@@ -8,7 +8,7 @@ from threading import Barrier, Event
 import pytest
 
 from batches import label_here, names, results, summary, tiff
-from equilabel.cli import batch, main
+from equilabel.cli import batch, folder, main
 from equilabel.cli.workers import settling
 from equilabel.storage.files import passing_names, replacing
 
@@ -109,14 +109,14 @@ def test_results_that_do_not_reach_the_disk_fail_by_themselves(here, monkeypatch
     for name in "abc":
         tiff(f"in/{name}.tif")
     monkeypatch.setattr(batch, "label_all", label_here)
-    flush = batch.settle.__globals__["flush_file"]
+    flush = folder.flush_file
 
     def fail(path):
         if path.name == "b_table.csv":
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
         flush(path)
 
-    monkeypatch.setitem(batch.settle.__globals__, "flush_file", fail)
+    monkeypatch.setattr(folder, "flush_file", fail)
     assert main(BATCH) == 1
     assert names() == results("a", "c")
     assert [row["status"] for row in summary().values()] == ["done", "failed", "done"]

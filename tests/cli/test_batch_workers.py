@@ -50,16 +50,12 @@ def path(file):
 def label_with(tmp_path, *paths, count=1, limit=None, options=None, stop=lambda: False):
     (tmp_path / "place").mkdir()
     jobs = [
-        one.Job(number, path, f"name{number}", tmp_path / f"place/{number}")
+        one.Job(path, f"name{number}", number=number, place=tmp_path / f"place/{number}")
         for number, path in enumerate(paths)
     ]
-    options = options or Options()
-    made_with = provenance(Options())
-    found = workers.label_all(
-        *(jobs, options, made_with),
-        **{"count": count, "limit": limit, "stop": stop, "tell": print},
-        begin=lambda: None,
-    )
+    given = options or Options(), provenance(Options()), Path.cwd(), tmp_path / "place"
+    run = workers.Run(*given, count, limit)
+    found = workers.label_all(jobs, run, stop=stop, begin=lambda: None, tell=print)
     return {job.number: answer for job, answer in found}
 
 
@@ -293,7 +289,7 @@ def test_a_second_attempt_is_told(tmp_path):
     options = Options()
     (tmp_path / "place").mkdir()
     place = tmp_path / "place/0-again"
-    job = one.Job(0, tiff(tmp_path / "a.tif"), "a", place, attempts=("SIGKILL",))
+    job = one.Job(tiff(tmp_path / "a.tif"), "a", number=0, place=place, attempts=("SIGKILL",))
     found = one.label_one(job, options, provenance(options))
     assert found.notes == ("A first attempt ended with SIGKILL; the second, alone, succeeded.",)
     assert found.attempts == ("SIGKILL",)

@@ -118,6 +118,20 @@ def test_help_loads_nothing_heavy():
     assert done.stderr == b""
 
 
+def test_one_image_loads_no_rooms_that_it_does_not_need(here):
+    tiff("a.tif")
+    code = (
+        "import sys; from equilabel.cli import main; main(['segment', 'a.tif']);"
+        "idle = {'chunked', 'labeling.graphs', 'domains.graph', 'domains.bonds',"
+        " 'measuring.neighbors', 'segmentation.morphology', 'cli.batch', 'cli.workers'};"
+        "found = {each for each in idle if f'equilabel.{each}' in sys.modules};"
+        "sys.exit(str(found) if found else 0)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=False)
+    assert done.returncode == 0
+
+
 # ------------------------------------------------------------------------------ standard streams
 
 

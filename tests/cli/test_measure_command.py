@@ -116,6 +116,23 @@ def test_objects_that_are_kept_are_numbered_again_and_written(here, capsys):
     )
 
 
+def test_objects_that_are_chosen_are_measured_once(here, monkeypatch):
+    def counted(labels, image, names, **keywords):
+        shapes.extend([labels.shape] * ("area" in names))
+        return regionprops_table(labels, image, names, **keywords)
+
+    shapes = []
+    monkeypatch.setattr("equilabel.segmentation.measure.regionprops_table", counted)
+    movie = np.stack([LABELS, LABELS * (LABELS != 7), LABELS])
+    tiff("a.tif", movie, imagej=True, metadata={"axes": "TYX"})
+    chosen = "--keep", "solidity > 0 and label > 3", "--properties", "label,area", "--track"
+    assert measure("a.tif", *chosen) == 0
+    assert [shape for shape in shapes if 0 not in shape] == [LABELS.shape] * len(movie)
+    table = read_table("out/a_table.csv")
+    assert list(table) == ["label", "track", "parent", "event", "area", "label_before"]
+    assert table["track"].tolist() == [1, 2]  # no object that was dropped lies between them
+
+
 def test_a_tracked_object_has_a_row_for_each_frame(here):
     movie = np.stack([LABELS, np.roll(LABELS, 3, axis=0), LABELS * (LABELS == 3)])
     tiff("a.tif", movie, imagej=True, metadata={"axes": "TYX"})

@@ -15,7 +15,6 @@ from PIL import Image
 from batches import names, ome_zarr, picture, posix, record, refused, sizes, tiff
 from equilabel.cli import main, one, progress, report
 from equilabel.cli.options import Options
-from equilabel.cli.progress import Pace
 from equilabel.cli.records import Record, provenance
 from equilabel.cli.trial import drawing, forecast
 from equilabel.storage.images import read_header
@@ -244,7 +243,7 @@ def test_an_overlay_of_one_channel_takes_the_memory_of_one():
 def test_images_take_about_the_memory_that_was_forecast(here, keywords):
     path, overlay = tiff("a.tif", np.tile(picture(), (60, 45))), keywords.pop("overlay", False)
     options = Options(keywords, overlay=overlay)
-    jobs = [one.Job(k, path, "a", here / str(k)) for k in range(2)]
+    jobs = [one.Job(path, "a", number=k, place=here / str(k)) for k in range(2)]
     assert one.label_one(jobs[0], options, provenance(options)).status == "done"  # compiled
     tracemalloc.start()
     one.label_one(jobs[1], options, provenance(options))
@@ -255,17 +254,16 @@ def test_images_take_about_the_memory_that_was_forecast(here, keywords):
 
 def test_the_pace_of_a_run_leaves_out_what_was_skipped():
     now = [0.0]
-    pace = Pace(100, lambda: now[0])
+    shown = progress.Progress(100, Path("out"), clock=lambda: now[0])
     for status in ["skipped"] * 40 + ["done"] * 19 + ["failed"]:
-        pace.add(Record("a", "a", status))
+        shown.show(Record("a", "a", status))
     now[0] = 600.0
-    assert pace.words() == ["2 images/min", "1 failed", "20 min left"]
+    assert shown.pace() == ["2 images/min", "1 failed", "20 min left"]
 
 
 def test_a_long_run_without_a_terminal_tells_now_and_then_how_far_it_is(capsys):
-    shown = progress.Progress(9, Path("out"))
-    now = [shown.told]
-    shown.pace.clock = lambda: now[0]
+    now = [0.0]
+    shown = progress.Progress(9, Path("out"), clock=lambda: now[0])
     for _ in range(3):
         now[0] += 40
         shown.show(Record("a", "a", "done", objects=1, threshold=1.0))

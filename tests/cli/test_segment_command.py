@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -117,6 +118,21 @@ def test_a_damaged_image_and_options_for_no_image_leave_nothing(here, capsys):
     assert "--threshold must be" in refused(capsys, "segment", "a.tif", "--threshold", "magic")
     assert not Path("out").exists()
     assert names(".") == ["a.tif", "half.tif"]
+
+
+def test_a_refusal_compiles_nothing(here, monkeypatch):
+    """In a process of its own, with an empty cache: compiling takes half a minute."""
+    tiff("half.tif").write_bytes(tiff("a.tif").read_bytes()[:300])
+    tiff("rgb.tif", np.arange(243, dtype=np.uint8).reshape(9, 9, 3), photometric="rgb")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "cache")
+    code = (
+        "from equilabel.cli import main; print([main(['segment', *words.split()]) for words in "
+        "('half.tif', 'rgb.tif', 'a.tif --spacing 1,1,1', 'a.tif --threshold magic')])"
+    )
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout == "[1, 1, 1, 2]\n"
+    assert not [path for path in Path("cache").rglob("*") if path.is_file()]
 
 
 def test_who_reads_a_pipe_is_told_what_takes_long(capsys, monkeypatch):

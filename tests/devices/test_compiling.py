@@ -175,7 +175,7 @@ def test_a_worker_says_so_before_its_answer(monkeypatch):
         def recv(self):
             raise EOFError
 
-    monkeypatch.setattr(workers, "check", lambda _: "" if fresh()(21) == 42 else "wrong")
+    monkeypatch.setattr(workers, "check", lambda _, **__: "" if fresh()(21) == 42 else "wrong")
     monkeypatch.setattr(workers, "_follow", lambda: None)
     monkeypatch.setattr(workers.streams, "ignore", lambda: None)
     sent = Connection()

@@ -18,16 +18,7 @@ from equilabel.storage.files import flush_folder, replacing
 from equilabel.storage.memory import free, readable
 from equilabel.storage.table import Part, merge_tables
 
-from . import progress
-from .folder import (
-    claimed,
-    clear_others,
-    count_others,
-    find_kept,
-    refuse_difference,
-    refuse_losses,
-    settle,
-)
+from . import folder, progress, trial
 from .inputs import Input, add_files, expanded, find, find_pairs, printable, refuse_clashes
 from .one import Job, examine
 from .options import Options, RefusedError, RunOptions, refuse, refuse_both
@@ -50,8 +41,7 @@ from .records import (
 from .report import compare, page, read_groups, read_thumbnails
 from .results import lengths, write_summary
 from .streams import collecting, complain, explain, say
-from .trial import check, check_formats, forecast, why_in_blocks
-from .workers import check_scheduler, label_all, label_on_cluster, settling
+from .workers import Run, check_scheduler, label_all, label_on_cluster, settling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -76,7 +66,7 @@ def run(
     RefusedError before anything is computed or written.
     """
     _check(how)
-    check_formats(options)
+    trial.check_formats(options)
     check_scheduler(how.scheduler, jobs=how.jobs)
     out = expanded(out, "--out")
     skipped: list[str] = []
@@ -95,7 +85,7 @@ def run(
     if how.dry_run:
         _check_folder(out, inputs, options, how)
         return rehearse(inputs, out, options, how, skipped)
-    with claimed(out) as place:
+    with folder.claimed(out) as place:
         made_with = _check_folder(out, inputs, options, how)
         return Batch(inputs, out, options, how, made_with, place, skipped, groups).go()
 
@@ -120,10 +110,10 @@ def _check_folder(
     out: Path, inputs: Sequence[Input], options: Options, how: RunOptions
 ) -> Provenance:
     """Return parameters and versions; raise RefusedError if results would be lost or mixed."""
-    present = refuse_losses(out, inputs, options, replace=how.resume or how.overwrite)
+    present = folder.refuse_losses(out, inputs, options, replace=how.resume or how.overwrite)
     made_with = provenance(options)
-    if how.resume and (present or count_others(out, [item.name for item in inputs])):
-        refuse_difference(out, made_with)
+    if how.resume and (present or folder.count_others(out, [item.name for item in inputs])):
+        folder.refuse_difference(out, made_with)
     return made_with
 
 
@@ -174,21 +164,12 @@ class Batch:
 
     def label(self, jobs: Sequence[Job], shown: progress.Progress, heard: Sequence[int]) -> None:
         """Label images in processes, or on a cluster, and keep their results."""
-        count = self.how.jobs
-        label: Any = partial(label_all, count=count)
-        threads = min(THREADS, count)  # one thread keeps the order
-        if self.how.scheduler is not None:
-            label = partial(label_on_cluster, address=self.how.scheduler)
-            threads = THREADS
-        work = label(
-            jobs,
-            self.options,
-            self.provenance,
-            limit=self.how.time_limit,
-            stop=lambda: bool(heard),
-            begin=partial(self.begin, shown),
-            tell=shown.tell,
-        )
+        count, where = self.how.jobs, self.how.scheduler
+        given = self.options, self.provenance, self.folder, self.place, count, self.how.time_limit
+        label: Any = label_all if where is None else partial(label_on_cluster, address=where)
+        threads = min(THREADS, count) if where is None else THREADS  # one thread keeps the order
+        calls: Any = {"stop": lambda: bool(heard), "begin": partial(self.begin, shown)}
+        work = label(jobs, Run(*given), **calls, tell=shown.tell)
         with closing(work), settling(self.keep, shown.show, threads) as add:
             for job, record in work:
                 if not self.declared:
@@ -202,7 +183,7 @@ class Batch:
         """
         if shown.begun:
             return
-        clear_others(self.place)
+        folder.clear_others(self.place)
         for line in self.skipped:
             say(line)
         shown.begin()
@@ -221,9 +202,8 @@ class Batch:
         Processes take seconds to start, and nothing is printed or declared before the options have
         passed their trial in one of them.
         """
-        flush = "none" if self.how.scheduler is None else "results"
         jobs = [
-            Job(number, item.path, item.name, self.place / str(number), item.beside, flush=flush)
+            Job(**vars(item), number=number, place=self.place / str(number))
             for number, item in enumerate(self.inputs)
             if not item.complaint
         ]
@@ -231,8 +211,8 @@ class Batch:
             return jobs
 
         def find(job: Job) -> Record | None:
-            given = self.out, job.name, self.options, self.provenance.fingerprint
-            return None if heard else find_kept(list(job.files.values()), *given)
+            given = self.out, self.options, self.provenance.fingerprint
+            return None if heard else folder.find_kept(job, *given)
 
         with ThreadPoolExecutor(THREADS) as pool:
             for job, kept in zip(jobs, pool.map(find, jobs), strict=True):
@@ -247,8 +227,7 @@ class Batch:
         """Move the results of an image, and its record, to their final names."""
         if record.status == "done":
             try:
-                own = job.flush == "none"  # otherwise its process has flushed them
-                settle(job.place, self.out, job.name, self.options, flush=own)
+                folder.settle(job.place, self.out, job.name, self.options)
             except OSError as error:
                 record = replace(record, status="failed", error=explain(error), outputs={})
         self.records[job.number] = record
@@ -322,7 +301,7 @@ class Batch:
             except Exception as error:  # whatever is wrong, write the other files
                 trouble = trouble or explain(error)
         names = {item.name for item in self.inputs if not item.complaint}
-        others = count_others(self.out, names)
+        others = folder.count_others(self.out, names)
         seconds = perf_counter() - self.clock
         progress.close(records, self.out, self.options, seconds=seconds, others=others)
         if trouble:
@@ -361,7 +340,7 @@ def rehearse(
     inputs: Sequence[Input], out: Path, options: Options, how: RunOptions, skipped: Sequence[str]
 ) -> int:
     """Print what a run would do with each image, and its memory; return the exit code."""
-    complaint = check(options)
+    complaint = trial.check(options)
     if complaint:
         refuse(complaint)
     for line in skipped:
@@ -372,8 +351,7 @@ def rehearse(
     names = {item.name for item in inputs if how.resume and not item.complaint}
     for item in inputs:
         name = printable(item.path)
-        given = list(item.files.values()), out, item.name, options, made_with
-        if item.name in names and find_kept(*given):
+        if item.name in names and folder.find_kept(item, out, options, made_with):
             say(f"{name}: complete and unchanged; kept")
             kept += 1
             continue
@@ -403,11 +381,11 @@ def _describe(item: Input, out: Path, options: Options) -> tuple[int, int, str]:
     """Return bytes of pixels, bytes of memory, and a description; raise the errors of reading."""
     if item.complaint:
         raise ValueError(item.complaint)
-    if why := why_in_blocks(item.path, options):
+    if why := trial.why_in_blocks(item.path, options):
         from .chunked import describe_blocks
 
         return describe_blocks(item.path, out, options, why)
     headers = examine(item.files, options)
-    need = max(forecast(header, options) for header in headers)
+    need = max(trial.forecast(header, options) for header in headers)
     size = sum(header.nbytes for header in headers)
     return size, need, f"{headers[0]}, {readable(size)}"

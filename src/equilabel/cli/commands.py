@@ -12,7 +12,7 @@ import typer
 from . import parsing as given
 from .inputs import quoted
 from .options import ChunkOptions, RefusedError, RunOptions, refuse
-from .parsing import complete, is_typed, read, read_options, refuse_missing, takes_options
+from .parsing import complete, read, read_options, refuse_missing, takes_options
 from .streams import (
     Interrupted,
     complain,
@@ -280,8 +280,9 @@ def _chosen(context: typer.Context, from_: Path | None, values: dict[str, Any]) 
 
 
 def _typed(context: typer.Context, options: dict[str, Any]) -> list[str]:
-    """List the options that the user typed."""
-    return [name for name in options if is_typed(context, name)]
+    """List the options that the user typed, so that their values are no defaults."""
+    sources = {name: context.get_parameter_source(name) for name in options}
+    return [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
 
 
 @app.command()

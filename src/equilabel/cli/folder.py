@@ -30,22 +30,9 @@ from equilabel.storage.files import (
 )
 from equilabel.storage.ome_zarr import is_zarr
 
+from . import records
 from .inputs import ZARR, Input, printable, quoted
 from .options import Options, RefusedError, refuse
-from .records import (
-    OF_RUN,
-    RUN,
-    STATE,
-    Output,
-    Provenance,
-    Record,
-    differences,
-    measured,
-    read_record,
-    read_run,
-    record_name,
-    record_path,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -147,7 +134,9 @@ def refuse_losses(
                 f"{quoted(os.path.realpath(out / below))}. Remove it, or choose another folder."
             )
     names = [f"{item.name}{ending}" for item in images for ending in options.all_endings()]
-    present = [out / name for name in (*names, *OF_RUN) if os.path.lexists(f"{out}{os.sep}{name}")]
+    present = [
+        out / name for name in (*names, *records.OF_RUN) if os.path.lexists(f"{out}{os.sep}{name}")
+    ]
     refuse_inputs(present, files)
     if present and not replace:
         more = f" and {len(present) - 1} more" if len(present) > 1 else ""
@@ -155,8 +144,8 @@ def refuse_losses(
             f"--out must hold no earlier results; got {quoted(present[0])}{more}. Pass --resume to "
             "continue that run, --overwrite to replace its results, or choose another folder."
         )
-    of_run = [out / name for name in OF_RUN]
-    for path, folder in (*((path, False) for path in of_run), (out / STATE, True)):
+    of_run = [out / name for name in records.OF_RUN]
+    for path, folder in (*((path, False) for path in of_run), (out / records.STATE, True)):
         if os.path.lexists(path) and folder != is_folder(path):
             refuse(
                 f"--out must hold {'a folder' if folder else 'a file'} of the name {path.name!r}; "
@@ -187,24 +176,22 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def settle(place: Path, out: Path, name: str, options: Options, *, flush: bool) -> None:
-    """Move the finished results of an image to their final names.
+def settle(place: Path, out: Path, name: str, options: Options) -> None:
+    """Flush the finished results of an image to the disk, and move them to their final names.
 
     The record is moved last. It contains the checksums of the results, so results that fit the
     record are complete, even after a crash. `place` holds results and record, on the same disk as
-    `out`, and is removed. Earlier results with other endings are removed. With `flush`, results are
-    flushed to the disk first; the record is not, because its checksum shows whether it is complete.
-    Raises OSError if a final name is taken by another folder.
+    `out`, and is removed. Earlier results with other endings are removed. The record is
+    not flushed, because its checksum shows whether it is complete. Raises OSError if a final name
+    is taken by another folder.
     """
     finals = [out / f"{name}{ending}" for ending in options.endings().values()]
-    record = record_path(out, name)
+    record = records.record_path(out, name)
     for final in (*finals, record):
         if is_obstacle(final):  # checked before any file is moved
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(final))
-    if flush:
-        for final in finals:
-            result = place / final.name
-            (flush_tree if result.is_dir() else flush_file)(result)
+    for result in (place / final.name for final in finals):
+        (flush_tree if result.is_dir() else flush_file)(result)
     for ending in options.all_endings():
         if (earlier := out / f"{name}{ending}") not in finals:
             put_away(earlier, place)
@@ -252,11 +239,11 @@ def _is_store(path: Path) -> bool:
 # ---------------------------------------------------------------------------------- refused
 
 
-def refuse_difference(out: Path, now: Provenance) -> None:
+def refuse_difference(out: Path, now: records.Provenance) -> None:
     """Raise RefusedError if the results of two different runs would be mixed."""
-    path = out / RUN
+    path = out / records.RUN
     remedy = "Pass --overwrite to compute all results again, or choose another folder."
-    found = differences(now, read_run(path, "--resume", remedy))
+    found = records.differences(now, records.read_run(path, "--resume", remedy))
     if found:
         refuse(
             f"--resume needs the options and versions of the run that wrote {quoted(path)}; "
@@ -268,24 +255,19 @@ def refuse_difference(out: Path, now: Provenance) -> None:
 def count_others(out: Path, names: Collection[str]) -> int:
     """Count the records of images in the folder that are not among `names`."""
     try:
-        found = {path.name for path in (out / STATE).iterdir()}
+        found = {path.name for path in (out / records.STATE).iterdir()}
     except OSError:
         return 0
-    return len(found.difference(map(record_name, names)))
+    return len(found.difference(map(records.record_name, names)))
 
 
 # ------------------------------------------------------------------------------------- kept
 
 
-def find_kept(
-    files: Sequence[Path], out: Path, name: str, options: Options, fingerprint: str
-) -> Record | None:
-    """Return the record of an image that is kept; None if it is to be labeled anew.
-
-    `files` are the image and those beside it, `name` is the path of the results below `out` without
-    endings. All of them have to be those of the record.
-    """
-    record = read_record(record_path(out, name))
+def find_kept(item: Input, out: Path, options: Options, fingerprint: str) -> records.Record | None:
+    """Return the record of an image that is kept; None if it is to be labeled anew."""
+    name, files = item.name, list(item.files.values())
+    record = records.read_record(records.record_path(out, name))
     if record is None or not record.complete or record.fingerprint != fingerprint:
         return None
     names = {kind: f"{name}{ending}" for kind, ending in options.endings().items()}
@@ -300,10 +282,10 @@ def find_kept(
     return record if same else None
 
 
-def holds(path: Path, known: Output | None) -> bool:
+def holds(path: Path, known: records.Output | None) -> bool:
     """Return whether a result is unchanged: has the size and checksum in `known`, its record."""
     try:
-        size, checksum = measured(path)
+        size, checksum = records.measured(path)
     except OSError:
         return False
     return known is not None and (size, checksum) == (known.get("bytes"), known["sha256"])
@@ -313,12 +295,12 @@ def checksum_of_image(files: Sequence[Path], options: Options) -> str:
     """Return the checksums of an image and of the files beside it."""
     from equilabel.storage.images import hash_of
 
-    def checksum(path: Path) -> str:
-        if path.is_dir():
-            return hash_of(parts_of([path]), None if options.slices else path)
-        return sha256(path)
-
-    return ",".join(map(checksum, files))
+    return ",".join(
+        hash_of(parts_of([path]), None if options.slices else path)
+        if path.is_dir()
+        else sha256(path)
+        for path in files
+    )
 
 
 def parts_of(paths: Sequence[Path]) -> list[Path]:

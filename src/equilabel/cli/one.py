@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,52 +23,13 @@ from equilabel.storage.errors import is_shortage
 from equilabel.storage.files import flush_folder, passing_names
 from equilabel.storage.ome_zarr import is_zarr
 
-from .folder import (
-    RECORD,
-    checksum_of_image,
-    give_name,
-    holds,
-    is_obstacle,
-    not_writable,
-    parts_of,
-    put_away,
-    refuse_inputs,
-    remove_empty,
-)
-from .inputs import (
-    FILE,
-    FOLDER,
-    NOTHING,
-    Input,
-    add_files,
-    expanded,
-    kind_of,
-    name_of,
-    printable,
-    quoted,
-    refuse_among,
-    refuse_to_replace,
-    stem,
-)
+from . import folder, inputs, trial
+from .inputs import FILE, FOLDER, Input, printable, quoted
 from .options import Options, refuse
 from .progress import describe, notes_on_machine, say_results
 from .records import Provenance, Record, provenance, read_record, write_record
 from .results import Made, describe_objects, write_results
 from .streams import MEMORY, Waiting, complain, explain, told
-from .trial import (
-    KnownAxes,
-    check,
-    check_formats,
-    is_zarr_of_labels,
-    known_axes,
-    measure_labels,
-    notes_of_file,
-    notes_on_spacing,
-    refuse_own,
-    refuse_too_large,
-    try_axes,
-    why_in_blocks,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -77,24 +38,14 @@ if TYPE_CHECKING:
     from equilabel.storage.metadata import Header, TiffImage
 
 
-@dataclass(frozen=True)
-class Job:
+@dataclass(frozen=True, kw_only=True)
+class Job(Input):
     """An image to label."""
 
     number: int  # its position in the run
-    path: Path
-    name: str  # of its results below the output folder, without endings
     place: Path  # folder for its results; created, and removed if the image fails
-    beside: Mapping[str, Path] = field(default_factory=dict)  # as of the input
     attempts: tuple[str, ...] = ()  # how earlier attempts of this run ended
-    # what is flushed to the disk: "results"; "none" if the parent flushes them; "all" (with the
-    # record) if no run would notice an incomplete record
-    flush: str = "results"
-
-    @property
-    def files(self) -> dict[str, Path]:
-        """The image, whose name is "", and those beside it."""
-        return {"": self.path, **self.beside}
+    alone: bool = False  # belongs to no run, which would flush the results and name the command
 
     @property
     def own(self) -> Path:
@@ -122,14 +73,23 @@ def label_one(
     """Label one image, write its results, and return its record, which includes any error."""
     started = perf_counter()
     record = job.failure(provenance.fingerprint)
-    passing = passing_names(flush=job.flush != "none")
+
+    def described(record: Record) -> Record:
+        said = told(caught)
+        if job.attempts and record.status == "done":
+            how = job.attempts[-1]
+            said.append(f"A first attempt ended with {how}; the second, alone, succeeded.")
+        notes = tuple(dict.fromkeys((*record.notes, *said)))
+        return replace(record, notes=notes, seconds=perf_counter() - started)
+
+    passing = passing_names(flush=job.alone)
     with warnings.catch_warnings(record=True) as caught, passing:
         warnings.simplefilter("always")
         try:
             files = list(job.files.values())
-            before = [path.stat() for path in parts_of(files)]
-            record = replace(record, sha256=checksum_of_image(files, options))
-            if why := why_in_blocks(job.path, options):
+            before = [path.stat() for path in folder.parts_of(files)]
+            record = replace(record, sha256=folder.checksum_of_image(files, options))
+            if why := trial.why_in_blocks(job.path, options):
                 from .chunked import label_in_blocks
 
                 record = label_in_blocks(job.path, job.own, options, record, why)
@@ -137,7 +97,7 @@ def label_one(
             else:
                 image, others = _read(job.files, options)
                 _same(before, files)
-                shape, notes = image.pixels.shape, notes_of_file(image, options)
+                shape, notes = image.pixels.shape, trial.notes_of_file(image, options)
                 record = replace(record, shape=tuple(map(int, shape)), axes=image.axes, notes=notes)
                 if options.command == "measure":
                     made, record = _measured(image, others, options, record)
@@ -145,20 +105,10 @@ def label_one(
                     made, record = _segmented(image, others, options, record, report)
                 job.place.mkdir()  # fails if the run has ended and its folder is gone
                 record = write_results(made, job.own, options, record)
+            record, path = described(record), job.place / folder.RECORD
+            write_record(path, record, provenance, flush=job.alone, alone=job.alone)
         except Exception as error:  # whatever it is, only this image fails
-            record = _failed(job, record, error)
-    said = told(caught)
-    if job.attempts and record.status == "done":
-        said.append(f"A first attempt ended with {job.attempts[-1]}; the second, alone, succeeded.")
-    notes = tuple(dict.fromkeys((*record.notes, *said)))
-    record = replace(record, notes=notes, seconds=perf_counter() - started)
-    if record.status == "done":
-        try:
-            with passing_names():
-                alone = job.flush == "all"
-                write_record(job.place / RECORD, record, provenance, flush=alone, alone=alone)
-        except Exception as error:
-            record = _failed(job, record, error)
+            record = described(_failed(job, record, error))
     return record
 
 
@@ -174,9 +124,9 @@ def examine(files: Mapping[str, Path], options: Options) -> Sequence[Header]:
     if options.command == "measure":
         known = arrange(image, others, options)[2]
     else:
-        known = known_axes(image, options)
+        known = trial.known_axes(image, options)
         _arrays_of(others, image)
-    try_axes(options, known.axes, known.arguments)
+    trial.try_axes(options, known.axes, known.arguments)
     images = image, *others.values()
     return [Header(one.pixels.shape, one.axes, one.pixels.dtype.name) for one in images]
 
@@ -191,7 +141,7 @@ def _read(files: Mapping[str, Path], options: Options) -> tuple[TiffImage, dict[
     for name, path in files.items():
         try:
             if name or not whole:
-                refuse_too_large(path, read_header(path, series=series[name]), options)
+                trial.refuse_too_large(path, read_header(path, series=series[name]), options)
             found[name] = read_image(
                 path,
                 series=series[name],
@@ -199,7 +149,7 @@ def _read(files: Mapping[str, Path], options: Options) -> tuple[TiffImage, dict[
                 indices=name in ("markers", "mask") or (options.command == "measure" and not name),
                 accept=None
                 if name or not whole
-                else partial(refuse_too_large, path, options=options),
+                else partial(trial.refuse_too_large, path, options=options),
             )
         except ValueError as error:
             if not name:
@@ -216,7 +166,7 @@ def _failed(job: Job, record: Record, error: Exception) -> Record:
 
 def _same(before: Sequence[os.stat_result], files: Sequence[Path]) -> None:
     """Raise ValueError if files have changed."""
-    after = [path.stat() for path in parts_of(files)]
+    after = [path.stat() for path in folder.parts_of(files)]
     if [(s.st_size, s.st_mtime_ns) for s in before] != [(s.st_size, s.st_mtime_ns) for s in after]:
         refuse("image file must not change while it is read; got a new size or time. Run again.")
 
@@ -231,7 +181,7 @@ def _segmented(
     """Segment an image; return what was made, and its record."""
     from equilabel import segment
 
-    known = known_axes(image, options)
+    known = trial.known_axes(image, options)
     result = segment(
         image.pixels,
         **options.segment,
@@ -247,7 +197,7 @@ def _segmented(
     if "grow" not in result.in_pixels:  # cells may cover the image
         doubt = describe_labels(result.labels, result.num, dark=dark, stacked=known.stacked)
     doubts = filter(None, [describe_values(shown) or doubt])
-    notes = (*record.notes, *doubts, *notes_on_spacing(known, options))
+    notes = (*record.notes, *doubts, *trial.notes_on_spacing(known, options))
     record = replace(record, notes=notes, **describe_objects(result))
     return Made(result, result.labels, shown, known, image.interval), record
 
@@ -287,9 +237,9 @@ def _measured(
     """Measure labels, in an image if there is one; return what was made, and its record."""
     numbers, values, known = arrange(labels, others, options)
     how: Any = {"spacing": known.distances, "stacked": known.stacked}
-    numbers, table = measure_labels(numbers, values, options, **how)
-    notes = notes_of_file(others["image"], options) if others else record.notes
-    notes = (*notes, *notes_on_spacing(known, options), *_notes_on_masks(numbers))
+    numbers, table = trial.measure_labels(numbers, values, options, **how)
+    notes = trial.notes_of_file(others["image"], options) if others else record.notes
+    notes = (*notes, *trial.notes_on_spacing(known, options), *_notes_on_masks(numbers))
     shown = values if values is None or values.ndim == numbers.ndim else values[..., 0]
     result = Segmentation(numbers, table, None, len(table), 0, (), "", "cpu")
     record = replace(record, objects=len(table), axes=known.axes, notes=notes, device="cpu")
@@ -298,7 +248,7 @@ def _measured(
 
 def arrange(
     labels: TiffImage, others: Mapping[str, TiffImage], options: Options
-) -> tuple[HostArray, HostArray | None, KnownAxes]:
+) -> tuple[HostArray, HostArray | None, trial.KnownAxes]:
     """Return labels, the image in which they are measured, and the meaning of their axes."""
     numbers, source, values = whole_numbers(labels), labels, None
     for image in others.values():
@@ -308,7 +258,7 @@ def arrange(
             values = np.moveaxis(values, image.axes.index("C"), -1)
         known = image if image.spacing else labels
         source = replace(known, axes=image.axes.replace("C", ""))
-    return numbers, values, known_axes(source, options, "labels")
+    return numbers, values, trial.known_axes(source, options, "labels")
 
 
 def whole_numbers(labels: TiffImage, name: str = "LABELS") -> HostArray:
@@ -375,54 +325,55 @@ def run(
     """
     for note in notes:
         complain(note)
-    path = expanded(word, "IMAGE")
+    path = inputs.expanded(word, "IMAGE")
     whole = options.series or find_spec("zarr") is None
     given = replace(options, too_large="refuse" if whole else "chunked")
-    chunked = how["chunked"] or (is_zarr(path) and is_zarr_of_labels(out))
-    if word.strip() and (why := why_in_blocks(path, given, chunked=chunked)):
+    chunked = how["chunked"] or (is_zarr(path) and trial.is_zarr_of_labels(out))
+    if word.strip() and (why := trial.why_in_blocks(path, given, chunked=chunked)):
         from .chunked import run_in_chunks
 
         return run_in_chunks(path, out, options, how, why=why, typed=typed, overwrite=overwrite)
-    refuse_own(typed)
-    check_formats(options)
-    path, out = _file(word, options), expanded(out, "--out")
-    name = stem(path)
+    trial.refuse_own(typed)
+    trial.check_formats(options)
+    path, out = _file(word, options), inputs.expanded(out, "--out")
+    name = inputs.stem(path)
     if options.slices:
-        refuse_among(path, out)
-        name = name_of(path)
-    (item,) = add_files([Input(path, name)], options)
+        inputs.refuse_among(path, out)
+        name = inputs.name_of(path)
+    (item,) = inputs.add_files([Input(path, name)], options)
     finals = {kind: out / f"{name}{ending}" for kind, ending in options.endings().items()}
     finals["record"] = out / f"{name}{OWN_RECORD}"
     former = _refuse_losses(finals, item, overwrite)
-    new = [folder for folder in (out, *out.parents) if not os.path.lexists(folder)]
+    new = [path for path in (out, *out.parents) if not os.path.lexists(path)]
     try:
         out.mkdir(parents=True, exist_ok=True)
         place = Path(tempfile.mkdtemp(prefix=".equilabel-", dir=out))
     except OSError as error:
-        raise not_writable(out, error) from error
+        raise folder.not_writable(out, error) from error
     try:
-        job = Job(0, path, name, place / "results", item.beside, flush="all")
+        job = Job(**vars(item), number=0, place=place / "results", alone=True)
         with Waiting() as waiting, compiling.listening(waiting.compiling):
             record = label_one(job, options, provenance(options), waiting)
         if record.status == "failed":
             return _fail(record.error, path, options)
-        for final in finals.values():
-            give_name(job.place / (RECORD if final == finals["record"] else final.name), final)
+        for kind, final in finals.items():
+            written = folder.RECORD if kind == "record" else final.name
+            folder.give_name(job.place / written, final)
         for earlier in former.difference(finals.values()):
-            put_away(earlier, place)
+            folder.put_away(earlier, place)
         flush_folder(out)
     except OSError as error:
         return _fail(explain(error), path, options)
     finally:
         shutil.rmtree(place, ignore_errors=True)
-        remove_empty(*new)
+        folder.remove_empty(*new)
     say_results(describe(record, options.splitting), (*record.notes, *notes_on_machine()), finals)
     return 0
 
 
 def _file(word: str, options: Options) -> Path:
-    path = expanded(word, "IMAGE")
-    kind = kind_of(path) if word.strip() else NOTHING
+    path = inputs.expanded(word, "IMAGE")
+    kind = inputs.kind_of(path) if word.strip() else inputs.NOTHING
     wanted = FOLDER if options.slices else FILE
     if kind == wanted or (is_zarr(path) and not options.slices):
         return path
@@ -438,9 +389,9 @@ def _file(word: str, options: Options) -> Path:
 def _refuse_losses(finals: dict[str, Path], item: Input, overwrite: bool) -> set[Path]:
     """Return unchanged results of an earlier call for an image; refuse to replace other files."""
     present = [path for path in finals.values() if os.path.lexists(path)]
-    refuse_inputs(present, list(item.files.values()))
+    folder.refuse_inputs(present, list(item.files.values()))
     for path in present:
-        if is_obstacle(path):
+        if folder.is_obstacle(path):
             refuse(
                 f"--out must hold no folder of the name of a result; got {quoted(path)}. "
                 "Choose another folder."
@@ -450,16 +401,16 @@ def _refuse_losses(finals: dict[str, Path], item: Input, overwrite: bool) -> set
     if known is not None and Path(known.file).name == printable(item.path.name):
         outputs = known.outputs.values()
         each = {record.with_name(Path(output["file"]).name): output for output in outputs}
-        former = {record, *(path for path, output in each.items() if holds(path, output))}
+        former = {record, *(path for path, output in each.items() if folder.holds(path, output))}
     if not overwrite:
         which = "files that were changed, or that `equilabel segment` did not write for this image"
-        refuse_to_replace([path for path in present if path not in former], which)
+        inputs.refuse_to_replace([path for path in present if path not in former], which)
     return former
 
 
 def _fail(error: str, path: Path, options: Options) -> int:
     """Print why the image failed; raise RefusedError if the options fit no image."""
-    complaint = check(options)
+    complaint = trial.check(options)
     if complaint:
         refuse(complaint)
     complain(f"{printable(path)}: {error}")

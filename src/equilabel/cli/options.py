@@ -23,12 +23,8 @@ TIFF, OME_ZARR = "tiff", "ome-zarr"
 LABELS = {TIFF: "_labels.tif", OME_ZARR: "_labels.zarr"}  # by --labels-format
 OVERLAY = "_overlay.png"
 OUTLINES = {"geojson": "_outlines.geojson", "roi": "_outlines.zip"}  # by --outlines
-ENDINGS = (
-    "_table.csv",
-    "_table.parquet",
-    OVERLAY,
-    *OUTLINES.values(),
-)  # of all possible results except labels
+# Of all possible results except labels.
+ENDINGS = ("_table.csv", "_table.parquet", OVERLAY, *OUTLINES.values())
 LENGTHS = tuple(
     name for name, (_, found) in options_of(SegmentOptions).items() if found.kind == "lengths"
 )

@@ -393,12 +393,6 @@ def _annotation(name: str, default: Any, option: Option) -> Any:
     ]
 
 
-def is_typed(context: typer.Context, name: str) -> bool:
-    """Return whether the user typed an option, so that its value is not the default."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
-
-
 def refuse_missing(name: str, context: typer.Context) -> None:
     """Raise click's error for a missing argument, which is needed only without --from."""
     message = f"Missing argument {name!r}"

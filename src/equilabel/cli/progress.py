@@ -23,44 +23,6 @@ if TYPE_CHECKING:
     from .options import Options
 
 
-class Pace:
-    """Rate, failures and remaining time of a run of `total` images; `clock` returns seconds.
-
-    Skipped images take almost no time and do not count for the rate.
-    """
-
-    def __init__(self, total: int, clock: Callable[[], float] = monotonic) -> None:
-        self.total, self.clock = total, clock
-        self.begun, self.count, self.worked, self.failed = clock(), 0, 0, 0
-
-    def add(self, record: Record) -> None:
-        """Count a finished image."""
-        self.count += 1
-        self.worked += record.status != "skipped"
-        self.failed += record.status == "failed"
-
-    def words(self) -> list[str]:
-        """Describe the rate of finished images, the failures, and the time that is left.
-
-        >>> from equilabel.cli.records import Record
-        >>> times = iter([0.0, 30.0])
-        >>> pace = Pace(61, lambda: next(times))
-        >>> pace.add(Record("a.tif", "a", "failed"))
-        >>> pace.words()
-        ['2 images/min', '1 failed', '30 min left']
-        """
-        seconds = self.clock() - self.begun
-        found = []
-        if self.worked and seconds > 0:
-            rate = self.worked / seconds
-            found += [f"{rate:.3g} images/s" if rate >= 1 else f"{60 * rate:.3g} images/min"]
-        if self.failed:
-            found += [f"{self.failed} failed"]
-        if self.worked and self.count < self.total:
-            found += [f"{spoken((self.total - self.count) * seconds / self.worked)} left"]
-        return found
-
-
 def spoken(seconds: float) -> str:
     """Return a time with its unit.
 
@@ -135,11 +97,14 @@ class Progress:
     line for each image, and sometimes one about the whole run.
     """
 
-    def __init__(self, total: int, out: Path, splitting: str = "") -> None:
-        self.splitting = splitting  # how objects are split
+    def __init__(
+        self, total: int, out: Path, splitting: str = "", clock: Callable[[], float] = monotonic
+    ) -> None:
+        self.splitting, self.clock = splitting, clock  # how objects are split; in seconds
         self.total, self.out, self.bar = total, out, sys.stdout.isatty() and can_fleet()
-        self.begun, self.notes, self.pace = False, set[str](), Pace(total)
-        self.told = self.pace.begun
+        self.begun, self.notes = False, set[str]()
+        self.count = self.worked = self.failed = 0  # images: finished, not skipped, failed
+        self.since = self.told = clock()
 
     def begin(self) -> None:
         """Draw the bar, or print the heading."""
@@ -152,17 +117,33 @@ class Progress:
     def tell(self, words: str) -> None:
         """Show on a terminal what takes time, beside the bar if it is drawn."""
         if self.bar and self.begun:
-            parts = drawn(self.pace.count, self.total), *self.pace.words(), words or "labeling"
+            parts = drawn(self.count, self.total), *self.pace(), words or "labeling"
             words = ", ".join(parts)
         fleeting(words)
 
+    def pace(self) -> list[str]:
+        """Describe the rate of finished images, the failures, and the time that is left.
+
+        Skipped images take almost no time and do not count for the rate.
+        """
+        seconds, found = self.clock() - self.since, []
+        if self.worked and seconds > 0:
+            rate = self.worked / seconds
+            found += [f"{rate:.3g} images/s" if rate >= 1 else f"{60 * rate:.3g} images/min"]
+        if self.failed:
+            found += [f"{self.failed} failed"]
+        if self.worked and self.count < self.total:
+            found += [f"{spoken((self.total - self.count) * seconds / self.worked)} left"]
+        return found
+
     def show(self, record: Record) -> None:
         """Show the record of an image."""
-        self.pace.add(record)
-        count, failed = self.pace.count, record.status == "failed"
+        failed, now = record.status == "failed", self.clock()
+        self.count, self.failed = self.count + 1, self.failed + failed
+        self.worked += record.status != "skipped"
         if not self.bar:
             line = describe(record, self.splitting)
-            say(f"[{count:{len(str(self.total))}}/{self.total}] {line}")
+            say(f"[{self.count:{len(str(self.total))}}/{self.total}] {line}")
         elif failed:
             say(style(describe(record), fg="red"))
         for note in record.notes if self.total > 1 else ():  # else they are printed at the end
@@ -173,9 +154,9 @@ class Progress:
             self.notes.add(note)
         if self.bar:
             self.tell(record.file[-30:])
-        elif self.pace.clock() - self.told > EVERY and count < self.total:
-            self.told = self.pace.clock()
-            say(f"--- {count} of {self.total}, {', '.join(self.pace.words())}")
+        elif now - self.told > EVERY and self.count < self.total:
+            self.told = now
+            say(f"--- {self.count} of {self.total}, {', '.join(self.pace())}")
 
 
 def close(

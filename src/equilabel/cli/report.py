@@ -253,6 +253,10 @@ def _row(
     name = record.file.removeprefix(f"{folder}/") if folder else record.file
     objects = "" if record.objects is None else record.objects
     note = f' <i title="{escape(" ".join(record.notes))}">note</i>' if record.notes else ""
+    links = " ".join(
+        f'<a href="./{escape(quote(os.fsencode(file)))}">{escape(kind)}</a>'
+        for kind, file in files.items()
+    )
     cells = [
         f'<td class="picture">{picture}</td>',
         f'<th scope="row">{escape(name)}{note}</th>',
@@ -263,7 +267,7 @@ def _row(
         f'<td data-value="{math.prod(record.shape) if record.shape else ""}">'
         f"{' &times; '.join(map(str, record.shape))}</td>",
         f'<td data-value="{record.seconds:.3f}">{record.seconds:.2f}</td>',
-        f"<td>{_links(files)}</td>",
+        f"<td>{links}</td>",
     ]
     return f"<tr>{''.join(cells)}</tr>\n"
 
@@ -279,14 +283,6 @@ def _mean(record: Record) -> tuple[str, str]:
 
 def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
-
-
-def _links(files: Mapping[str, str]) -> str:
-    """Return links to the results, relative to the report."""
-    return " ".join(
-        f'<a href="./{escape(quote(os.fsencode(file)))}">{escape(kind)}</a>'
-        for kind, file in files.items()
-    )
 
 
 # ---- The page

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from functools import cache
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,15 +40,13 @@ def column_units(columns: Iterable[Hashable], rank: int, unit: str) -> dict[str,
     >>> column_units(["label", "area", "centroid-0", "orientation"], 2, "µm")
     {'area': 'µm²', 'centroid-0': 'µm', 'orientation': 'rad'}
     """
-    units = ((name, _unit(name, rank, unit)) for name in map(str, columns))
-    return {name: word for name, word in units if word}
-
-
-@cache
-def _unit(column: str, rank: int, unit: str) -> str:
-    name, *numbers = column.split("-")
-    kind = PROPERTIES[name].unit if name in PROPERTIES else ""
-    return derived_unit(kind, rank, unit, numbers)
+    found = {}
+    for column in map(str, columns):
+        name, *numbers = column.split("-")
+        kind = PROPERTIES[name].unit if name in PROPERTIES else ""
+        if word := derived_unit(kind, rank, unit, numbers):
+            found[column] = word
+    return found
 
 
 def lengths(record: Record) -> str:
@@ -243,11 +240,16 @@ def write_summary(
 ) -> None:
     """Write a table with a row for each image, followed by one for each frame of a stack."""
     names = dict.fromkeys(name for record in records for name in record.statistics)
+    of_frames = ("file", "frame", "objects", "unit", *names)
     columns: dict[str, list[Any]] = {}
     for record in records:
         whole = {"objects": record.objects, **record.statistics}
         own = groups(record.file)
-        for row in (_row(record, whole, names), *_frame_rows(record, names)):
+        rows = [_row(record, whole, names)]
+        for frame in record.frames:  # without the values that belong to the whole file
+            row = {**_row(record, frame, names), "frame": frame["frame"]}
+            rows += [{name: row[name] if name in of_frames else None for name in row}]
+        for row in rows:
             for name, value in {"file": record.file, **own, **row}.items():
                 columns.setdefault(name, []).append("" if value is None else value)
     write_table(path, columns)
@@ -269,14 +271,6 @@ def _row(record: Record, found: Facts, names: Iterable[str]) -> Facts:
         "error": record.error,
         "notes": " ".join(record.notes),
     }
-
-
-def _frame_rows(record: Record, names: Iterable[str]) -> Iterator[Facts]:
-    """Yield rows for the frames of a stack, without the values that belong to the whole file."""
-    told = ("file", "frame", "objects", "unit", *names)
-    for frame in record.frames:
-        row = {**_row(record, frame, names), "frame": frame["frame"]}
-        yield {name: value if name in told else None for name, value in row.items()}
 
 
 def _joined(value: Any, between: str) -> Any:

@@ -130,7 +130,9 @@ def say(text: str) -> None:
     try:
         print(text, flush=True)
     except (OSError, ValueError) as error:
-        _give_up(error)
+        silence("stdout")
+        if isinstance(error, OSError) and error.errno not in (None, *GONE):
+            complain(f"standard output takes no more text: {error.strerror}. The run continues.")
 
 
 def complain(text: str) -> None:
@@ -201,23 +203,12 @@ class Waiting:
 
 def silence(name: str) -> None:
     """Connect a standard stream to the null device, for the rest of the process."""
-    stream = getattr(sys, name)
-    nowhere = -1
+    nowhere = open(os.devnull, "w")  # noqa: SIM115, PTH123 - perhaps for good
     try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())  # buffered text goes there too
+        os.dup2(nowhere.fileno(), getattr(sys, name).fileno())  # buffered text goes there too
+        nowhere.close()
     except (OSError, ValueError, AttributeError):
-        setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - for good
-    finally:
-        if nowhere >= 0:
-            os.close(nowhere)
-
-
-def _give_up(error: Exception) -> None:
-    """Stop printing, and say why unless the reader has gone."""
-    silence("stdout")
-    if isinstance(error, OSError) and error.errno not in (None, *GONE):
-        complain(f"standard output takes no more text: {error.strerror}. The run continues.")
+        setattr(sys, name, nowhere)
 
 
 # ---- Errors as one line of text, with the names of command-line options
@@ -229,10 +220,11 @@ MEMORY = "out of memory"  # a possible end of an attempt
 def explain(error: BaseException) -> str:
     """Return the message of an error in one line, with a remedy."""
     if is_shortage(error):
-        return (
-            f"image must fit in memory; got {_memory(error)}. "
-            "Pass fewer --jobs, or use a machine with more."
-        )
+        found = next((each for each in causes(error) if isinstance(each, MemoryError)), error)
+        text = found.strerror if isinstance(found, OSError) else found
+        got = one_line(text or "").rstrip(".") or "no more of it"
+        remedy = "Pass fewer --jobs, or use a machine with more."
+        return f"image must fit in memory; got {got}. {remedy}"
     if isinstance(error, OSError) and error.strerror:
         name = f" for {printable(error.filename)!r}" if error.filename else ""
         if error.errno in FULL:
@@ -309,9 +301,3 @@ def told(caught: Iterable[warnings.WarningMessage]) -> list[str]:
 def one_line(text: object) -> str:
     """Join lines, and escape characters that cannot be printed."""
     return printable(" ".join(str(text).split()))
-
-
-def _memory(error: BaseException) -> str:
-    found = next((each for each in causes(error) if isinstance(each, MemoryError)), error)
-    text = found.strerror if isinstance(found, OSError) else found
-    return one_line(text or "").rstrip(".") or "no more of it"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import math
+import re
 import warnings
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -273,7 +274,7 @@ def forecast(header: Header, options: Options) -> int:
     image = header.nbytes * (2 if channels > 1 else 1)  # a copy with channels last is measured
     measured = MEASURED if options.command == "measure" else LABELED
     base, each = of_pixels({**options.segment, **options.beside}, measured)
-    drawn = _drawn(pixels, options)
+    drawn = drawing(header, options) - BASE
     return base + image + max(pixels * each, pixels * NUMBERS + drawn)  # not at the same time
 
 
@@ -283,13 +284,10 @@ def channels_and_pixels(header: Header) -> tuple[int, int]:
     return channels, math.prod(header.shape) // max(1, channels)
 
 
-def _drawn(pixels: int, options: Options) -> int:
-    return FIXED + DRAWN * min(LARGEST, max(SMALLEST, pixels)) if options.overlay else 0
-
-
 def drawing(header: Header, options: Options) -> int:
     """Return the bytes that the overlay of an image that is not in memory takes."""
-    return BASE + _drawn(channels_and_pixels(header)[1], options)
+    pixels = min(LARGEST, max(SMALLEST, channels_and_pixels(header)[1]))
+    return BASE + (FIXED + DRAWN * pixels if options.overlay else 0)
 
 
 def takes_whole(path: Path, options: Options) -> bool:
@@ -355,13 +353,9 @@ def why_in_blocks(path: Path, options: Options, *, chunked: bool = False) -> str
     if not is_tiff or options.too_large != "chunked":
         return ""
     try:
-        return too_large(forecast(read_header(path, series=options.series), options), options)
+        need = forecast(read_header(path, series=options.series), options)
     except Exception:  # reported when the file is read
         return ""
-
-
-def too_large(need: int, options: Options) -> str:
-    """Say that an image takes more memory than allowed; "" if it does not."""
     limit = options.memory_limit
     if limit is None or need <= limit:
         return ""
@@ -422,18 +416,20 @@ IMAGES = (
     ((3, 8, 16, 16), True),
     ((4, 4, 16, 16), False),
 )
+WORDS = re.compile(r"[^\W\d]\w*")  # of a condition on columns
 TEMPORARY = (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EAGAIN, errno.EIO)
 
 
-def check(options: Options) -> str:
-    """Try options on small images; return the error message if they fail on all of them, else "".
+def check(options: Options, *, compiling: bool = False) -> str:
+    """Try options on images; return the error message if they fail on all of them, else "".
 
     Options that work for one kind of image pass, because the axes of a file are unknown before it
-    is opened.
+    is opened. The images have pixels only for `compiling`: all that labeling needs is compiled.
     """
     complaint = ""
     unit = options.unit or "µm"  # the unit of a file is unknown before it is opened
-    for shape, stacked in IMAGES:
+    for small, stacked in IMAGES:
+        shape = small if compiling else (*small[:-1], 0)
         if options.stacked is not None and stacked != (options.stacked and len(shape) > 2):
             continue
         rank = len(shape) - stacked
@@ -455,10 +451,8 @@ def check(options: Options) -> str:
 
 
 def try_axes(options: Options, axes: str, given: dict[str, Any]) -> None:
-    """Try options on a small image of the axes of a real one, with what is `given` for it."""
-    kind = len(axes) - given["stacked"], given["stacked"]
-    shape = next(s for s, is_stack in IMAGES if (len(s) - is_stack, is_stack) == kind)
-    _try(shape, options, {**options.segment, **given})
+    """Try options on an image without pixels that has the axes of a real one; see `segment`."""
+    _try((*[1] * (len(axes) - 1), 0), options, {**options.segment, **given})
 
 
 def _try(shape: tuple[int, ...], options: Options, given: dict[str, Any]) -> None:
@@ -483,17 +477,31 @@ def measure_labels(
 
     `given` are spacing and stacked. Without --keep and --exclude-border all stay.
     """
-    from equilabel import filter_objects, measure
+    from equilabel import PROPERTIES, default_properties, filter_objects, measure
 
-    chosen, before = options.segment, None
-    if options.writes_labels:
-        wanted = [] if chosen.get("keep") is None else [f"({chosen['keep']})"]
-        wanted += ["not touches_border"] * bool(chosen.get("exclude_border"))
-        kept: Any = filter_objects(numbers, " and ".join(wanted), image=values, **given)
-        numbers, before = kept
-    track = bool(chosen.get("track"))
-    table = measure(numbers, values, chosen.get("properties"), track=track, **given)
-    return numbers, table if before is None else table.assign(label_before=before["label_before"])
+    chosen, rank = options.segment, numbers.ndim - given["stacked"]
+    track, names = bool(chosen.get("track")), chosen.get("properties")
+    if not options.writes_labels:
+        return numbers, measure(numbers, values, names, track=track, **given)
+    if names is None:
+        names = default_properties(rank, given["spacing"] or (1.0,) * rank, given["stacked"])
+        names = [name for name in names if values is not None or not PROPERTIES[name].intensity]
+    wanted = [] if chosen.get("keep") is None else [f"({chosen['keep']})"]
+    condition = " and ".join(wanted + ["not touches_border"] * bool(chosen.get("exclude_border")))
+    words = dict.fromkeys(["label", *WORDS.findall(condition)])
+    extra = [name for name in words if name in PROPERTIES and name not in names]
+    if set(words).difference(PROPERTIES, ("and", "or", "not")):
+        filter_objects(numbers, condition, image=values, **given)  # says what columns there are
+    table = measure(numbers, values, [*names, *extra], **given)
+    kept: Any = filter_objects(numbers, condition, table, **given)
+    numbers, table = kept
+    table = table[[name for name in table if name.split("-")[0] not in extra]]
+    if track:
+        tracks = measure(numbers, properties=["label"], track=True, **given)
+        place = sum(name in ("label", "frame") for name in names[:2])
+        for name in ("event", "parent", "track"):
+            table.insert(place, name, tracks[name])
+    return numbers, table
 
 
 def _without_units(arguments: dict[str, Any]) -> dict[str, Any]:

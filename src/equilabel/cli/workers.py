@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from multiprocessing import current_process, get_context, parent_process, resource_tracker
-from pathlib import Path
 from threading import Event, Lock, Thread
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
@@ -34,6 +33,7 @@ from .trial import check
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
     from multiprocessing.connection import Connection
+    from pathlib import Path
 
     from equilabel.chunked.engine import Cluster
 
@@ -60,10 +60,6 @@ class Run:
     limit: float | None = None  # seconds after which work on an image is stopped
     threads: int = 1  # of each process
     idle: float | None = None  # seconds after which a process without a job ends
-
-    def is_gone(self) -> bool:
-        """Return whether the run has ended, or its folder is not visible from this machine."""
-        return not self.place.is_dir()
 
 
 # ---- A process
@@ -188,7 +184,7 @@ def serve(connection: Connection, run: Run) -> None:
 
     try:
         with compiling.listening(tell):
-            send(check(run.options))
+            send(check(run.options, compiling=True))
             while connection.poll(run.idle):
                 send(label_one(connection.recv(), run.options, run.provenance))
     except (EOFError, BrokenPipeError, ConnectionError):
@@ -206,13 +202,10 @@ def _start_tracker() -> None:
     """
     if os.name == "nt":
         return
-    before = sys.warnoptions[:]
-    sys.warnoptions.append("ignore:resource_tracker:UserWarning")  # passed to the process
-    try:
-        with warnings.catch_warnings(action="ignore"):  # if it has died
-            resource_tracker.ensure_running()
-    finally:
-        sys.warnoptions[:] = before
+    quiet = "ignore:resource_tracker:UserWarning"  # passed to the process
+    sys.warnoptions.extend({quiet}.difference(sys.warnoptions))
+    with warnings.catch_warnings(action="ignore"):  # if it has died
+        resource_tracker.ensure_running()
 
 
 def _follow() -> None:
@@ -294,26 +287,18 @@ def _ready_worker(
     return job.failure(run.provenance.fingerprint, text, NEVER)
 
 
-def _is_to_be_repeated(job: Job, record: Record, *, alone: bool) -> bool:
-    """Return whether an image is tried again: its first attempt did not finish.
-
-    An image that was `alone` on the machine and took too long or too much memory is not.
-    """
-    broke_off = record.status == "failed" and len(record.attempts) > len(job.attempts)
-    was_alone = alone and record.attempts[-1:] in ((TIME,), (MEMORY,))
-    return broke_off and record.attempts[-1] != NEVER and not was_alone
-
-
 def _tried_twice(
     jobs: Iterable[Job], attempt: Callable[[Iterable[Job], int], Found], count: int
 ) -> Found:
     """Yield the record of each image; those whose process ended are tried again, one by one.
 
-    `attempt` labels images, some of them at once.
+    `attempt` labels images, some of them at once. An image that was alone on the machine (`count`
+    is 1) and took too long or too much memory is not tried again.
     """
-    again = []
+    again, lasting = [], (NEVER, TIME, MEMORY) if count == 1 else (NEVER,)
     for job, record in attempt(jobs, count):
-        if _is_to_be_repeated(job, record, alone=count == 1):
+        broke_off = record.status == "failed" and len(record.attempts) > len(job.attempts)
+        if broke_off and record.attempts[-1] not in lasting:
             again.append(replace(job, attempts=record.attempts))
         else:
             yield job, record
@@ -329,25 +314,24 @@ def _tried_twice(
 
 def label_all(
     jobs: Sequence[Job],
-    options: Options,
-    provenance: Provenance,
+    run: Run,
     *,
-    count: int,
-    limit: float | None,
     stop: Callable[[], bool],
     begin: Callable[[], None],
     tell: Callable[[str], None],
 ) -> Found:
-    """Label images in `count` processes, and yield each one when it is finished.
+    """Label images in `run.count` processes, and yield each one when it is finished.
 
-    `limit` is in seconds for each image. Once `stop` returns True, current work is dropped. `begin`
-    is called when the options have passed their trial, and again later. `tell` is called with what
-    takes long (functions are compiled), and with "" at the end of that. Raises RefusedError if the
-    options fit no image, or no process can be started.
+    Once `stop` returns True, current work is dropped. `begin` is called when the options have
+    passed their trial, and again later. `tell` is called with what takes long (functions are
+    compiled), and with "" at the end of that. Raises RefusedError if the options fit no image, or
+    no process can be started.
     """
-    count = min(count, len(jobs))
-    given = options, provenance, Path.cwd(), jobs[0].place.parent, count, limit
-    run, ready = Run(*given, threads=max(1, _cores() // count)), Event()
+    count, ready = min(run.count, len(jobs)), Event()
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    run = replace(run, threads=max(1, cores // count))
 
     def attempt(jobs: Iterable[Job], most: int) -> Found:
         _end_idle()
@@ -374,7 +358,7 @@ def label_all(
                             refuse(why)
                         else:
                             for each in (job, *waiting):
-                                yield each, each.failure(provenance.fingerprint, why, NEVER)
+                                yield each, each.failure(run.provenance.fingerprint, why, NEVER)
                             waiting.clear()
             finally:
                 ended.set()
@@ -388,10 +372,6 @@ def label_all(
 def _end_idle() -> None:
     while _idle:
         _idle.pop().end()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
@@ -445,18 +425,16 @@ def check_scheduler(address: str | None, *, jobs: int) -> None:
 
 def label_on_cluster(
     jobs: Sequence[Job],
-    options: Options,
-    provenance: Provenance,
-    *,
+    run: Run,
     address: str,
-    limit: float | None,
+    *,
     stop: Callable[[], bool],
     begin: Callable[[], None],
     tell: Callable[[str], None],
 ) -> Found:
-    """Label images on a cluster, and yield each image when it is finished.
+    """Label images on a cluster, and yield each image when it is finished; see `label_all`.
 
-    The arguments are those of `label_all`. Raises RefusedError if the scheduler cannot be reached,
+    Raises RefusedError if the scheduler cannot be reached,
     its workers do not see the files, or the options cannot be used; LostSchedulerError if the
     scheduler is lost later: the images that were yielded are done.
     """
@@ -476,7 +454,7 @@ def label_on_cluster(
         for (job, _), answer in cluster.outcomes(label_there, tasks, stop, most):
             if isinstance(answer, BaseException):
                 name = type(answer).__name__
-                yield job, job.failure(provenance.fingerprint, explain(answer), name)
+                yield job, job.failure(run.provenance.fingerprint, explain(answer), name)
                 continue
             place, record = answer
             if isinstance(record, str):
@@ -485,8 +463,8 @@ def label_on_cluster(
             yield replace(job, place=place), record
 
     try:
-        given = options, provenance, Path.cwd(), jobs[0].place.parent.absolute()
-        run = Run(*given, cluster.threads(), limit, idle=IDLE)
+        place, count = run.place.absolute(), cluster.threads()
+        run = replace(run, place=place, count=count, idle=IDLE)
         refuse_cluster(cluster, run, address, jobs[0].path)
         tell("starting processes on the cluster")
         yield from _tried_twice(jobs, attempt, 0)
@@ -539,5 +517,5 @@ def label_there(job: Job, run: Run) -> tuple[Path, Record | str]:
     if run.options.memory_limit is None:
         limit = memory.free() * 9 // 10 // run.count
         run = replace(run, options=replace(run.options, memory_limit=limit))
-    job, record = label_in_process(job, run, run.is_gone)
+    job, record = label_in_process(job, run, lambda: not run.place.is_dir())
     return job.place, record

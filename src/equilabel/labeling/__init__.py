@@ -1,4 +1,4 @@
-"""`label`, `label_graph` and `measure_components`: labels by any method on any device."""
+"""`label` and `measure_components`: labels by any method on any device."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from equilabel.arguments import check_flag
 from equilabel.devices import take
 from equilabel.measuring import make_request
 
-from .graphs import label_graph
 from .output import Report
 from .paths import Wanted, paint, path_of, solve
 from .problem import (
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from .signatures import Measured, Plain, Reported, Table, Undecided
 
-__all__ = ["Report", "label", "label_graph", "measure_components", "paint", "problem_of", "solve"]
+__all__ = ["Report", "label", "measure_components", "paint", "problem_of", "solve"]
 
 
 @overload

@@ -19,7 +19,6 @@ from equilabel.labeling.problem import make_problem
 from equilabel.measuring import check_spacing, count_labels, make_request
 from equilabel.measuring.measurement import Measurement
 from equilabel.measuring.moments import covariance
-from equilabel.measuring.neighbors import contacts
 
 from .checks import beside, finite, place_like
 from .filters import in_finest_pixels
@@ -575,6 +574,8 @@ def _split_sprawling(
 ) -> None:
     """Write what `find_parts` returns, for all components at once that do not touch each other."""
     from skimage.segmentation import relabel_sequential
+
+    from equilabel.measuring.neighbors import contacts
 
     how = _arguments(rule, max(labels.shape) + 2)
     order = np.argsort(boxes[:, 0])

@@ -22,7 +22,6 @@ from .filters import (
     subtract_background,
     widths_in_pixels,
 )
-from .morphology import close_mask, fill_mask, grow, open_mask
 from .result import columns_in, meets, refuse_columns
 from .splitting import (
     check_markers,
@@ -231,11 +230,15 @@ def find_foreground(
     report("binarize")
     foreground, found = apply_threshold(image, threshold, **options)
     if radii.closing or radii.opening:
+        from .morphology import close_mask, open_mask
+
         report("close and open")
         plain = foreground.mask()
         closed = close_mask(plain, radii.closing) if radii.closing else plain
         foreground = from_mask(open_mask(closed, radii.opening) if radii.opening else closed)
     if fill_holes:
+        from .morphology import fill_mask
+
         report("fill")
         foreground = fill_mask(foreground.mask(), stacked=stacked)
     if mask is not None:
@@ -412,6 +415,8 @@ class Stages(NamedTuple):
         """Grow objects by pixels of the smallest spacing, within a mask; count them again."""
         if not pixels:
             return found
+        from .morphology import grow
+
         self.report("grow")
         request = self.request
         how: Any = {"spacing": request.spacing, "stacked": request.plan.layout.stacked}
