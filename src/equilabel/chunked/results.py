@@ -72,8 +72,8 @@ class Job:
     arguments: Mapping[str, Any]  # on which labels depend, as JSON
     ome: OmeLabels | None = None  # if `out` becomes an OME-Zarr
     into: Any = None  # NumPy or Zarr array that takes the labels, instead of `out`
-    finish: Callable[[Setup, Any, Run], pd.DataFrame | None] = lambda *_: None
-    """Returns the table when all blocks are written, or writes it to a folder, if there is one."""
+    finish: Callable[[Setup, Any, Run, Any], pd.DataFrame | None] = lambda *_: None
+    """Returns the table when all labels are written, or writes it to a folder, if there is one."""
 
 
 class Whole(NamedTuple):
@@ -138,7 +138,7 @@ def _label(job: Job, engine: Engine, report: Any) -> Whole:
             output = with_levels(made, job.ome, output, setup.blocks, out)
         write_blocks(setup, pixels, output, run, fresh=not resume)
         parts = None if out is None or find_spec("pyarrow") is None else made / PARTS
-        table = job.finish(setup, parts, run)
+        table = job.finish(setup, parts, run, output.array)
         _refuse_changed(source, manifest)
         if table is not None:
             write_table(made / TABLE, table)
@@ -214,7 +214,7 @@ def _label_into(job: Job, engine: Engine, report: Any) -> Whole:
             raise ValueError(message)
         output = ZarrOutput(lambda: array) if kept is None else ArrayOutput(kept.array)
         write_blocks(setup, pixels, output, run, fresh=True)
-        table = job.finish(setup, None, run)
+        table = job.finish(setup, None, run, output.array)
     labels = kept.array if array is None and kept is not None else array
     return Whole(labels, count, table, setup.attributes)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -17,9 +16,11 @@ from equilabel.measuring import check_spacing
 from equilabel.segmentation.binarization import check_local, compare_with_means, widths_of_block
 from equilabel.segmentation.checks import check_sizes, check_threshold
 from equilabel.segmentation.filters import check_axes, widths_in_pixels
+from equilabel.segmentation.overlaps import track_overlaps
 from equilabel.segmentation.result import Segmentation
 from equilabel.segmentation.splitting import make_rule
 from equilabel.segmentation.stages import (
+    check_track,
     default_properties,
     depth_of,
     in_pixels,
@@ -63,6 +64,7 @@ from .tasks import Setup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     import pandas as pd
 
@@ -106,6 +108,7 @@ class Segmenting:
     depth: float | None  # at which objects are split, in pixels
     counted: Counted
     by_blocks: bool
+    track: bool
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -126,6 +129,7 @@ class Segmenting:
             "blocks": list(self.blocks.sides),
             "method": self.problem.method.name,
             "numbering": "blocks" if self.by_blocks else "raster",
+            **({"track": True} if self.track else {}),
         }
 
     def prepare(self, saved: Saved, run: Run) -> tuple[Setup, Readable]:
@@ -162,9 +166,13 @@ class Segmenting:
         )
         return setup, source
 
-    def finish(self, setup: Setup, folder: Path | None, run: Run) -> pd.DataFrame | None:
+    def finish(self, setup: Setup, folder: Any, run: Run, labels: Any) -> pd.DataFrame | None:
         """Make the table; None if it was written to the folder."""
-        return self.counted.make_tables(setup.saved, folder, run)
+        tracks = None
+        if self.track:
+            with run.noting("track"):
+                tracks = track_overlaps(labels).sort_values("label")
+        return self.counted.make_tables(setup.saved, folder, run, tracks)
 
     def _foreground(self, gray: GraySource, masks: Masks) -> tuple[Any, Mask | None]:
         """Return the threshold, and a mask of the foreground if comparing with it is not enough."""
@@ -238,6 +246,7 @@ def segment_chunked(
     unit: str | None = None,
     axes: str | None = None,
     stacked: bool | None = None,
+    track: bool = False,
     channel_axis: int | None = None,
     channel: int | None = None,
     chunks: int | Sequence[int] | None = None,
@@ -298,6 +307,8 @@ def segment_chunked(
         images.
     stacked : bool, optional
         Whether the first axis counts independent images. Default: as the axes say, otherwise False.
+    track : bool
+        As for `segment`. Once labels are written, two frames at a time are in memory.
     channel_axis, channel : int, optional
         As for `segment`; the axis of an OME-Zarr, or of `axes`, is known.
     chunks, scheduler, workers, resume, progress
@@ -347,11 +358,13 @@ def segment_chunked(
          2   6.0            60.0
     """
     level, base = check_threshold(threshold), open_source(image)
-    check_flags(dark=dark, fill_holes=fill_holes, exclude_border=exclude_border, resume=resume)
+    flags = {"exclude_border": exclude_border, "resume": resume, "track": track}
+    check_flags(dark=dark, fill_holes=fill_holes, **flags)
     picked = pick_axes(image, base, stacked, channel_axis, channel, spacing, unit, axes)
-    if axes is None and not isinstance(image, (str, Path)):
+    if axes is None and base.kind != "path":
         refuse_colors(pretend(base), channel_axis, stacked=picked.stacked)
     rank, first = picked.rank, picked.stacked
+    check_track(track, first)
     check_axes(rank, stacked=first)
     distances = check_spacing(picked.spacing, rank)
     scale: Any = {"spacing": None if picked.spacing is None else distances, "unit": picked.unit}
@@ -387,6 +400,7 @@ def segment_chunked(
         depth=depth if rank > 1 else None,
         counted=counted,
         by_blocks=check_numbering(numbering),
+        track=track,
     )
     described = ome_labels(picked, source.shape, path)
     version = "" if described is None else described.version

@@ -11,7 +11,7 @@ from equilabel.measuring import Counts, count_part
 from equilabel.measuring.counts import Layout, Values
 from equilabel.measuring.parts import merge_counts
 from equilabel.measuring.properties import compute_columns, make_plan
-from equilabel.segmentation.stages import make_table, select_components
+from equilabel.segmentation.stages import make_table, select_components, with_tracks
 from equilabel.storage.remote import make_folder, remove_tree
 from equilabel.storage.table import write_table
 
@@ -98,8 +98,10 @@ class Counted:
         stretches = {*np.unique(cuts).tolist(), *(() if block else (0,))}
         return {one: pack(counts.take(np.flatnonzero(cuts == one))) for one in stretches}
 
-    def make_tables(self, saved: Saved, folder: Any, run: Run) -> pd.DataFrame | None:
-        """Make the table of all objects, or write it to a folder in parts."""
+    def make_tables(
+        self, saved: Saved, folder: Any, run: Run, tracks: pd.DataFrame | None = None
+    ) -> pd.DataFrame | None:
+        """Make the table of all objects, `tracks` included, or write it to a folder in parts."""
         import pandas as pd
 
         blocks_of = counted_blocks(saved, self.blocks)
@@ -109,7 +111,10 @@ class Counted:
         if folder is not None:
             remove_tree(folder)
             make_folder(folder)
-        tasks = ((self, saved, one, blocks_of[one], folder) for one in stretches)
+        of_part: Any = dict.fromkeys(stretches)
+        if tracks is not None:
+            of_part = {one: tracks[one * ROWS : (one + 1) * ROWS] for one in stretches}
+        tasks = ((self, saved, one, blocks_of[one], folder, of_part[one]) for one in stretches)
         found: dict[int, Any] = dict(run.each("table", make_part, tasks, len(stretches)))
         if folder is not None:
             return None
@@ -166,12 +171,19 @@ def merged_counts(counted: Counted, saved: Saved, stretch: int, some: Sequence[i
 
 
 def make_part(
-    counted: Counted, saved: Saved, stretch: int, some: Sequence[int], folder: Any
+    counted: Counted,
+    saved: Saved,
+    stretch: int,
+    some: Sequence[int],
+    folder: Any,
+    tracks: pd.DataFrame | None,
 ) -> tuple[int, dict[str, HostArray] | None]:
     """Make a part of the table from the counts of some blocks; write it if there is a folder."""
     counts = merged_counts(counted, saved, stretch, some)
     found = compute_columns(counts, counted.plan.columns, counted.spacing, "-")
     table = make_table(found, counted.names)
+    if tracks is not None:
+        table = with_tracks(table, counted.names, tracks)
     if folder is None:
         return stretch, table
     write_table(folder / f"part-{stretch:05}.parquet", table)

@@ -143,7 +143,10 @@ def read_table(path: Any, *, unit_row: bool = False) -> pd.DataFrame:
 def read_parts(folder: Any) -> Any:
     """Read the table in a folder of labels, by Dask if it does not fit; None if there is none."""
     if (folder / TABLE).is_file():
-        return read_table(folder / TABLE)
+        table = read_table(folder / TABLE)
+        if "event" in table:  # of tracks
+            table["event"] = np.where(table["event"].isna(), "", table["event"].astype(object))
+        return table
     if not (folder / PARTS).is_dir():
         return None
     import pandas as pd
