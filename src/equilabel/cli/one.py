@@ -41,12 +41,13 @@ from .inputs import (
     NOTHING,
     Input,
     add_files,
-    expanded,
     kind_of,
+    located,
     name_of,
     printable,
     quoted,
     refuse_among,
+    refuse_at_url,
     refuse_to_replace,
     stem,
 )
@@ -359,7 +360,7 @@ OWN_RECORD = "_record.json"
 
 def run(
     word: str,
-    out: Path,
+    out: Any,
     options: Options,
     how: dict[str, Any],
     *,
@@ -375,17 +376,18 @@ def run(
     """
     for note in notes:
         complain(note)
-    path = expanded(word, "IMAGE")
+    path, out = located(word, "IMAGE"), located(out, "--out", writes=True)
     whole = options.series or find_spec("zarr") is None
     given = replace(options, too_large="refuse" if whole else "chunked")
     chunked = how["chunked"] or (is_zarr(path) and is_zarr_of_labels(out))
-    if word.strip() and (why := why_in_blocks(path, given, chunked=chunked)):
+    why = "a URL" if refuse_at_url(path, out) else why_in_blocks(path, given, chunked=chunked)
+    if word.strip() and why:
         from .chunked import run_in_chunks
 
         return run_in_chunks(path, out, options, how, why=why, typed=typed, overwrite=overwrite)
     refuse_own(typed)
     check_formats(options)
-    path, out = _file(word, options), expanded(out, "--out")
+    path = _file(word, path, options)
     name = stem(path)
     if options.slices:
         refuse_among(path, out)
@@ -420,8 +422,7 @@ def run(
     return 0
 
 
-def _file(word: str, options: Options) -> Path:
-    path = expanded(word, "IMAGE")
+def _file(word: str, path: Path, options: Options) -> Path:
     kind = kind_of(path) if word.strip() else NOTHING
     wanted = FOLDER if options.slices else FILE
     if kind == wanted or (is_zarr(path) and not options.slices):

@@ -95,7 +95,7 @@ def remove_tree(path: Any) -> None:
         path.fs.rm(path.path, recursive=True)
 
 
-def copy_tree(source: Any, target: Any, last: tuple[str, ...]) -> None:
+def copy_tree(source: Any, target: Any, last: tuple[str, ...] = ()) -> None:
     """Copy the files of a folder within a store; those at its top named `last` come last."""
     files, above = source.fs.find(source.path), len(source.path.strip("/"))
     names = [one.strip("/")[above:].strip("/") for one in files]
@@ -107,6 +107,7 @@ def copy_tree(source: Any, target: Any, last: tuple[str, ...]) -> None:
 
 def fingerprint(path: Any) -> list[list[Any]]:
     """List names, sizes and versions of the files of an image in a store."""
+    path.fs.invalidate_cache()
     found = path.fs.find(path.path, detail=True)
     marks = ("ETag", "etag", "md5Hash", "LastModified", "created", "mtime")
     return [
