@@ -33,10 +33,9 @@ from .checkpoints import (
 )
 from .ome_labels import consolidate, register, shrink, with_levels, write_description
 from .outputs import (
-    ArrayOutput,
     HeldLabels,
     Kept,
-    ZarrOutput,
+    Output,
     chunks_of,
     create_zarr,
     is_in_memory,
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
 
     from .engine import Engine, Run
     from .ome_labels import OmeLabels
-    from .sources import Readable, Source
+    from .sources import Loader, Source
     from .tasks import Setup
 
 
@@ -63,8 +62,8 @@ class Job:
     """An image to label, and where and how its labels are stored."""
 
     source: Source
-    prepare: Callable[[Saved, Run], tuple[Setup, Readable]]
-    """Does what comes before the blocks; returns the setup, and the source of its pixels."""
+    prepare: Callable[[Saved, Run], tuple[Setup, Loader]]
+    """Does what comes before the blocks; returns the setup, and the loader of its pixels."""
     out: Any  # Path or UPath; None: memory, or a folder that is removed with the result
     chunks: tuple[int, ...]  # sides of the chunks of a Zarr
     shards: tuple[int, ...] | None  # sides of the shards of a Zarr: those of a block
@@ -212,7 +211,7 @@ def _label_into(job: Job, engine: Engine, report: Any) -> Whole:
         elif array is not None and count > np.iinfo(array.dtype).max:
             message = f"out must be able to hold {count:,} labels; got type {array.dtype}."
             raise ValueError(message)
-        output = ZarrOutput(lambda: array) if kept is None else ArrayOutput(kept.array)
+        output = Output(lambda: array if kept is None else kept.array)
         write_blocks(setup, pixels, output, run, fresh=True)
         table = job.finish(setup, None, run, output.array)
     labels = kept.array if array is None and kept is not None else array
@@ -221,8 +220,8 @@ def _label_into(job: Job, engine: Engine, report: Any) -> Whole:
 
 def _numbered(
     job: Job, engine: Engine, saved: Saved, run: Run, kept: Kept | None = None
-) -> tuple[Setup, Readable, int]:
-    """Label all blocks, which GPUs keep for threads; return setup, source and number."""
+) -> tuple[Setup, Loader, int]:
+    """Label all blocks, which GPUs keep for threads; return setup, loader and number."""
     setup, pixels = job.prepare(saved, run)
     setup = replace(setup, kept=kept)
     if setup.device.startswith("cuda") and engine.shares_memory:
@@ -248,7 +247,7 @@ def describe(job: Job) -> dict[str, Any]:
     }
 
 
-def _output(made: Any, job: Job, count: int) -> ZarrOutput:
+def _output(made: Any, job: Job, count: int) -> Output:
     """Create the array for labels."""
     dtype = np.dtype(np.int32 if count <= LARGEST else np.int64)
     path, form = made, {}
@@ -258,7 +257,7 @@ def _output(made: Any, job: Job, count: int) -> ZarrOutput:
     elif job.out and not job.shards and (job.out.parent / ".zgroup").is_file():
         form = {"zarr_format": 2}  # that of the group that it belongs to
     create_zarr(path, job.source.shape, job.chunks, dtype, shards=job.shards, **form)
-    return ZarrOutput.at(path, chunks_of(path, made, job.out))
+    return Output.at(path, chunks_of(path, made, job.out))
 
 
 def _earlier(job: Job, manifest: Mapping[str, Any]) -> Whole:
