@@ -172,20 +172,15 @@ def _suffix(path: Path | str) -> str:
         message = f"path must end in one of {list(SUFFIXES)}; got {str(path)!r}. Change the suffix."
         raise ValueError(message)
     if suffix == ".parquet":
-        needs_pyarrow()
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError as error:
+            message = (
+                f"a .parquet table needs pyarrow; got {error}. "
+                "Install with `pip install equilabel[parquet]`, or write .csv."
+            )
+            raise ImportError(message) from error
     return suffix
-
-
-def needs_pyarrow() -> None:
-    """Raise ImportError if pyarrow is not installed."""
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError as error:
-        message = (
-            f"a .parquet table needs pyarrow; got {error}. "
-            "Install with `pip install equilabel[parquet]`, or write .csv."
-        )
-        raise ImportError(message) from error
 
 
 def escaped(value: Any) -> Any:
@@ -218,8 +213,7 @@ def merge_tables(path: Path | str, parts: Sequence[Part], *, unit_row: bool = Fa
     they are. With `unit_row`, second lines have units; different ones are joined by "or".
     """
     with replacing(path) as unfinished:
-        if Path(path).suffix.lower() == ".parquet":
-            needs_pyarrow()
+        if _suffix(path) == ".parquet":
             _merge_parquet(unfinished, parts)
         else:
             _merge_csv(unfinished, parts, unit_row)
