@@ -230,8 +230,15 @@ def _shrunk(
 ) -> HostArray:
     """Return a part of a lower resolution: for each pixel, the nearest one of `upper`."""
     places = [_nearest(above, below, axis, one) for axis, one in enumerate(part)]
-    labels = upper.read(tuple(slice(there[0], there[-1] + 1) for there in places))
-    return np.ascontiguousarray(labels[np.ix_(*(there - there[0] for there in places))])
+    steps = [max(1, int(there[min(1, len(there) - 1)] - there[0])) for there in places]
+    pairs = list(zip(places, steps, strict=True))
+    even = all((np.diff(there) == step).all() for there, step in pairs)  # read without the others
+    labels = upper.read(
+        tuple(slice(there[0], there[-1] + 1, step if even else 1) for there, step in pairs)
+    )
+    if not even:
+        labels = labels[np.ix_(*(there - there[0] for there in places))]
+    return np.ascontiguousarray(labels)
 
 
 def _nearest(above: Resolution, below: Resolution, axis: int, part: slice) -> HostArray:
