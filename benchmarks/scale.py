@@ -383,7 +383,7 @@ def run_merge(blocks: int, each: int, share: float) -> dict[str, float]:
     return {
         "blocks": blocks,
         "components": blocks * each,
-        "listed": len(numbers.labels),
+        "listed": len(numbers[0]),
         "labels": count,
         "seconds": time.perf_counter() - start,
         "cpu_seconds": time.process_time() - cpu,

@@ -221,14 +221,14 @@ def stored(image: str, out: str, block: int, workers: int) -> dict[str, float]:
     import zarr
 
     from equilabel import label
-    from equilabel.chunked.outputs import ZarrOutput, create_zarr, read_part
+    from equilabel.chunked.outputs import Output, create_zarr, read_part
 
     array = zarr.open_array(image, mode="r")
     parts = list(parts_of(array.shape, block))
     row: dict[str, float] = {}
     labels = label(read_part(array, parts[0])).astype(np.int32)
     create_zarr(Path(out), array.shape, (block,) * array.ndim, np.dtype(np.int32))
-    target = ZarrOutput.at(Path(out))
+    target = Output.at(Path(out))
     calls = {
         "read": lambda part: read_part(array, part).size,
         "read_by_zarr": lambda part: array[part].size,

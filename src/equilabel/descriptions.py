@@ -29,6 +29,7 @@ STAGES = {
     "merge": "joining objects of neighboring blocks",
     "write": "writing labels",
     "shrink": "writing lower resolutions",
+    "track": "linking frames",
     "table": "making the table",
     "reduce": "computing what all blocks need",
     "store": "computing the image",

@@ -10,7 +10,6 @@ from equilabel import (
     label_chunked,
 )
 from equilabel.chunked import results, tasks
-from equilabel.chunked.outputs import copy_past_caches
 
 NOISE = np.random.default_rng(3).random((20, 24, 28)) < 0.3
 NOISE[:8] = False  # blocks without labels
@@ -119,21 +118,3 @@ def test_more_labels_than_an_array_can_hold_are_refused(monkeypatch):
     monkeypatch.setattr(results, "number_blocks", lambda *_: 2**31)
     with pytest.raises(ValueError, match="out must be able to hold 2,147,483,648 labels"):
         label_chunked(NOISE, chunks=8, out=np.empty(NOISE.shape, np.int32))
-
-
-@pytest.mark.parametrize("dtype", [np.int32, np.int64])
-@pytest.mark.parametrize("first", [0, 3], ids=["aligned", "not"])
-def test_labels_are_copied_past_the_caches(first, dtype):
-    rng = np.random.default_rng(0)
-    for shape, part in (
-        ((9, 20, 300), (slice(2, 7), slice(3, 13), slice(64, 264))),
-        ((9, 20, 300), (slice(2, 7), slice(3, 13), slice(61, 264))),
-        ((1000,), (slice(5, 900),)),
-        ((7, 5, 130), (slice(0, 7), slice(0, 5), slice(0, 130))),
-    ):
-        array = np.zeros(np.prod(shape) + first, dtype)[first:].reshape(shape)
-        labels = rng.integers(0, 9, array[part].shape).astype(dtype)
-        expected = array.copy()
-        expected[part] = labels
-        copy_past_caches(labels, array, part)
-        np.testing.assert_array_equal(array, expected)

@@ -24,6 +24,64 @@ def smooth_noise(rng, shape, kind):
     return ((image - image.min()) / np.ptp(image) * KINDS[kind]).astype(kind)
 
 
+def moving(numbers=12):
+    """A movie of drops that move, divide and vanish."""
+    rng = np.random.default_rng(7)
+    movie = np.zeros((7, 40, 50), np.float32)
+    places, steps = rng.uniform(5, 40, (numbers, 2)), rng.normal(0, 1.5, (numbers, 2))
+    for frame, image in enumerate(movie):
+        for place in np.clip(places + frame * steps, 0, 39).astype(int):
+            image[tuple(place)] += 200
+    return (ndimage.gaussian_filter(movie, (0, 2, 2)) * 9).astype(np.uint8)
+
+
+def stored_at(path, movie):
+    array = zarr.create_array(path, shape=movie.shape, chunks=(1, 16, 16), dtype=movie.dtype)
+    array[...] = movie
+    return array
+
+
+@pytest.mark.parametrize(
+    ("chunks", "numbering"), [((1, 16, 16), "raster"), ((3, 20, 50), "raster"), (8, "blocks")]
+)
+def test_tracks_of_a_movie_are_those_of_the_movie_in_memory(tmp_path, chunks, numbering):
+    movie = moving()
+    options = {"threshold": 8, "stacked": True, "track": True, "min_size": 4}
+    expected = segment(movie, **options)
+    assert expected.table.event.nunique() > 2
+    image = stored_at(tmp_path / "movie.zarr", movie)
+    how = {"chunks": chunks, "numbering": numbering, **options}
+    stored = segment_chunked(image, out=tmp_path / "labels.zarr", **how)
+    again = segment_chunked(image, out=tmp_path / "labels.zarr", resume=True, **how)
+    memory = segment_chunked(movie, **how)
+    order = ["frame", "bbox-0", "bbox-1", "area"]
+    for found in (stored, again, memory):
+        table = found.table
+        if numbering == "raster":
+            np.testing.assert_array_equal(found.labels[...], expected.labels)
+            pd.testing.assert_frame_equal(table, expected.table)
+        else:  # the same objects, of other numbers
+            columns = [name for name in table if name != "label"]
+            one, other = (
+                each.sort_values(order)[columns].reset_index(drop=True)
+                for each in (table, expected.table)
+            )
+            numbers = ["track", "parent"]
+            pd.testing.assert_frame_equal(one.drop(columns=numbers), other.drop(columns=numbers))
+            assert table.track.max() == expected.table.track.max()
+    with pytest.raises(ValueError, match="track needs stacked=True"):
+        segment_chunked(movie, chunks=8, track=True)
+
+
+def test_tracks_of_many_objects_are_in_each_part_of_the_table(tmp_path, monkeypatch):
+    monkeypatch.setattr("equilabel.chunked.tables.ROWS", 9)
+    movie = moving()
+    options = {"threshold": 8, "stacked": True, "track": True, "properties": ("label", "area")}
+    image = stored_at(tmp_path / "movie.zarr", movie)
+    found = segment_chunked(image, out=tmp_path / "labels.zarr", **options)
+    pd.testing.assert_frame_equal(found.table, segment(movie, **options).table)
+
+
 def mergeable(rank, stacked):
     return [
         name

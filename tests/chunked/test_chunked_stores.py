@@ -1,28 +1,33 @@
 """Images, labels and unfinished runs in stores of objects, by URL: S3, and memory."""
 
 import itertools
+import re
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import tifffile
 
 moto = pytest.importorskip("moto.server")
 s3fs = pytest.importorskip("s3fs")
 upath = pytest.importorskip("upath")
 zarr = pytest.importorskip("zarr")
 
-from batches import posix
+from batches import posix, refused
 from clusters import cluster
 from equilabel import label, label_chunked, segment, segment_chunked
 from equilabel.chunked import results
+from equilabel.cli import main
 from equilabel.storage import remote
 from equilabel.storage import table as table_files
 from equilabel.storage.ome_zarr import find_image
+from equilabel.storage.table import read_table
 
 NOISE = np.random.default_rng(0).random((12, 15, 20)) < 0.2
 CHUNKS = (8,) * 3
@@ -257,6 +262,76 @@ def test_what_cannot_be_reached_is_refused_in_words(s3, kind, monkeypatch, tmp_p
         with pytest.raises(PermissionError, match="got Access Denied for 's3://"):
             label_chunked(image, out=out, chunks=8)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_command_reads_and_writes_urls(s3, here, capsys):
+    image, told = f"{s3}/noise.zarr", ["--threshold", "0.5", "--numbering", "blocks"]
+    expected = segment(NOISE.astype(np.uint8), threshold=0.5)
+    tifffile.imwrite("scan.tif", NOISE.astype(np.uint8), metadata={"axes": "ZYX"})
+    for given, out, labels in (
+        (image, f"{s3}/labels.zarr", f"{s3}/labels.zarr"),
+        (image, f"{s3}/results", f"{s3}/results/noise_labels.zarr"),
+        ("scan.tif", f"{s3}/results", f"{s3}/results/scan_labels.zarr"),
+        (image, "results", "results/noise_labels.zarr"),
+        ("file://scan.tif", "results", "results/scan_labels.tif"),
+    ):
+        own = told if labels.endswith(".zarr") else told[:2]
+        assert main(["segment", given, *own, "--out", out]) == 0
+        assert f"{expected.num} objects" in capsys.readouterr().out
+        if "://" in labels:
+            np.testing.assert_array_equal(opened(labels)[...], expected.labels)
+    table = read_table(upath.UPath(f"{s3}/results/noise_table.csv"))
+    pd.testing.assert_frame_equal(table, expected.table)
+    assert main(["segment", image, *told, "--out", f"{s3}/labels.zarr", "--resume"]) == 0
+    assert {one.name for one in here.iterdir()} == {"results", "scan.tif"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("s4://bucket/a.zarr", "IMAGE must be a path, or a URL of a kind that fsspec knows"),
+        ("{}/noise.zarr --out s4://a/b", "--out must be a path, or a URL of a kind that fsspec"),
+        ("{}/noise.zarr --out https://a/b", "--out must be in a store that can be written"),
+        ("{}/a.tif", "a file. Check URL and permission. Other images, such as TIFF: download"),
+        ("s3://nowhere/a.zarr", "IMAGE at a URL must be a Zarr that can be read; got 's3://nowh"),
+        ("{}/noise.zarr --out s3://nowhere/a", "--out must be in a store that can be read and"),
+        ("cells.png --out {}/a", "--out at a URL needs an image in chunks: a TIFF or a Zarr"),
+        ("{}/noise.zarr --out {} --resume --overwrite", "must not be combined"),
+        ("{}/noise.zarr --outlines geojson", "--outlines needs the image as a whole"),
+    ],
+)
+def test_the_command_refuses_urls_in_words(s3, here, capsys, words, said):
+    s3fs.S3FileSystem().pipe_file(f"{s3}/a.tif", b"II*")
+    assert said in refused(capsys, "segment", *words.format(s3, s3).split())
+    assert not list(here.iterdir())
+
+
+def test_earlier_results_at_a_url_stay(bucket, here, capsys):
+    words = ["segment", f"{bucket}/noise.zarr", "--threshold", "0.5", "--out", f"{bucket}/a.zarr"]
+    assert main(words) == 0
+    known = files(f"{bucket}/a.zarr")
+    capsys.readouterr()
+    assert "--out at a URL must hold no earlier results" in refused(capsys, *words)
+    assert "must be a path where nothing is yet" in refused(capsys, *words, "--overwrite")
+    assert files(f"{bucket}/a.zarr") == known
+
+
+@pytest.mark.parametrize("gone", ["noise.zarr", "labels"])
+def test_a_bucket_that_vanishes_is_said_by_the_command(s3, here, capsys, gone, monkeypatch):
+    def vanish(*some, **more):
+        write(*some, **more)
+        store = s3fs.S3FileSystem(skip_instance_cache=True)
+        while store.exists(s3):
+            with suppress(OSError):  # the run has renewed its lock meanwhile
+                store.invalidate_cache()
+                store.rm(s3, recursive=True)
+
+    write = results.write_blocks
+    monkeypatch.setattr(results, "write_blocks", vanish)
+    words = ["segment", f"{s3}/noise.zarr", "--threshold", "0.5", "--chunks", "8"]
+    assert main([*words, "--out", f"{s3}/labels.zarr" if gone == "labels" else "out"]) == 1
+    said = capsys.readouterr().err
+    assert re.search("must (stay|be) .*(other files|bucket does not exist)", said)
 
 
 def test_memory_is_a_store_too():

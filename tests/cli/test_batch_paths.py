@@ -219,8 +219,8 @@ def test_what_would_block_or_lead_nowhere_is_not_opened(here):
         ("batch a.tif --out s3://bucket/out", "--out"),
         ("batch a.tif --out gs://bucket/out --dry-run", "--out"),
         ("batch --from https://host/run.json --out out", "--from"),
-        ("label file:///a.tif", "IMAGE"),
-        ("label a.tif --out s3://bucket/labels.zarr", "--out"),
+        ("label s3:/bucket/a.zarr", "IMAGE"),
+        ("relate a.tif --out s3://bucket/tables", "--out"),
         ("measure a.tif --image s3://bucket/a.zarr --out out", "--image"),
     ],
 )

@@ -97,6 +97,19 @@ def test_thresholds_that_differ_in_an_image_are_those_of_the_whole_image(here, o
     np.testing.assert_array_equal(zarr.open_array("labels.zarr/0")[...], expected.labels)
 
 
+def test_objects_of_a_movie_in_chunks_are_tracked(here):
+    movie = np.stack([np.roll(IMAGE[0, 0], frame, 1) for frame in range(4)])
+    array = zarr.create_array("movie.zarr", shape=movie.shape, chunks=(1, 16, 16), dtype="u1")
+    array[...] = movie
+    words = ["segment", "movie.zarr", "--stacked", "--sigma", "1", "--track"]
+    assert main([*words, "--out", "labels.zarr"]) == 0
+    expected = segment(movie, sigma=1, stacked=True, track=True).table
+    found = read_table("labels.zarr/table.csv")
+    assert expected.track.max() < len(expected)
+    for name in ("frame", "label", "track", "parent"):
+        np.testing.assert_array_equal(found[name], expected[name])
+
+
 def test_a_tiff_larger_than_the_limit_is_read_in_chunks(here, capsys):
     options = {"axes": "ZCYX", "unit": "um", "spacing": 1}
     image = np.ascontiguousarray(np.moveaxis(IMAGE, 0, 1))

@@ -13,8 +13,6 @@ import numpy as np
 from equilabel.devices import fetch_block, is_on_cuda, own_gpu, send_block
 from equilabel.runs.labeled_runs import LabeledRuns
 
-from .checkpoints import Numbers
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -50,11 +48,7 @@ class Blocks:
 
     def index(self, block: int) -> tuple[int, ...]:
         """Return the position of a block along each axis."""
-        places = []
-        for count in reversed(self.counts):
-            block, place = divmod(block, count)
-            places.append(place)
-        return tuple(reversed(places))
+        return tuple(map(int, np.unravel_index(block, self.counts)))
 
     def slices(self, block: int) -> tuple[slice, ...]:
         """Return the part of the image that a block covers."""
@@ -63,28 +57,18 @@ class Blocks:
             slice(place * side, min((place + 1) * side, length)) for place, side, length in each
         )
 
-    def origin(self, block: int) -> tuple[int, ...]:
-        """Return the first element of a block."""
-        return tuple(part.start for part in self.slices(block))
-
     def parts(self) -> Iterator[tuple[slice, ...]]:
         """Yield the part of the image that each block covers."""
         return map(self.slices, range(self.number))
 
     def neighbor(self, block: int, step: Sequence[int]) -> int | None:
         """Return the block one step away, or None beyond the border of the image."""
-        periodic = self.periodic or (False,) * len(self.shape)
-        found = 0
-        for place, move, count, around in zip(
-            self.index(block), step, self.counts, periodic, strict=True
-        ):
-            there = place + move
-            if not 0 <= there < count:
-                if not around:
-                    return None
-                there %= count
-            found = found * count + there
-        return found
+        there = tuple(np.add(np.unravel_index(block, self.counts), step))
+        modes: Any = tuple("wrap" if around else "raise" for around in self.periodic) or "raise"
+        try:
+            return int(np.ravel_multi_index(there, self.counts, mode=modes))
+        except ValueError:
+            return None
 
     def steps_forward(self, hops: int) -> list[tuple[int, ...]]:
         """List one of the two opposite steps to each neighbor, up to `hops` axes at once."""
@@ -135,9 +119,7 @@ def cut_faces(
     cuts: dict[tuple[int, int], tuple[int, int, int]] = {}
     for axis in range(int(blocks.stacked), axes):
         for move in (-1, 1):
-            step = [0] * axes
-            step[axis] = move
-            if blocks.neighbor(block, step) is not None:
+            if blocks.neighbor(block, [move * (one == axis) for one in range(axes)]) is not None:
                 side = labels.shape[axis]
                 span = (0, min(depth, side)) if move < 0 else (max(side - depth, 0), side)
                 cuts[move, axis] = (axis, *span)
@@ -202,21 +184,17 @@ def touching(
     `values` are as `Faces.values`. A neighbor may be `hops` steps to the side of the opposite
     element; it is not compared where the opposite element is one, because both are connected then.
     """
-    axes = mine.ndim
-    if axes < 2:
-        along = 0 if stacked else hops
-        return _paired(mine.reshape(1, -1), theirs.reshape(1, -1), values, along, False)
-    if axes == 2:
-        return _paired(mine, theirs, values, hops, not stacked)
-    found = []
-    for step in product((-1, 0, 1), repeat=axes - 2):
+    shape = mine.shape + (1,) * (2 - mine.ndim)
+    mine, theirs = mine.reshape(shape), theirs.reshape(shape)
+    across, found = not stacked or len(shape) > 2, []
+    for step in product((-1, 0, 1), repeat=len(shape) - 2):
         away = sum(map(abs, step))
-        if away > hops or (stacked and step[0]):
+        if away > hops or (stacked and any(step[:1])):
             continue
-        for place in np.ndindex(mine.shape[:-2]):
+        for place in np.ndindex(shape[:-2]):
             there = tuple(k + move for k, move in zip(place, step, strict=True))
-            if all(0 <= k < length for k, length in zip(there, mine.shape, strict=False)):
-                found.append(_paired(mine[place], theirs[there], values, hops - away, True))
+            if all(0 <= k < length for k, length in zip(there, shape, strict=False)):
+                found.append(_paired(mine[place], theirs[there], values, hops - away, across))
     return np.concatenate(found)
 
 
@@ -313,9 +291,11 @@ def number_components(
     device: str = "cpu",
     *,
     by_blocks: bool = False,
-) -> tuple[Numbers, int]:
+) -> tuple[tuple[HostArray, NDArray[np.int64], NDArray[np.int64]], int]:
     """Merge the components of all blocks; return their final labels, and how many there are.
 
+    The former are labels of those that are merged, block by block, offsets where those of each
+    block begin, and (blocks,) labels before those of the other components of a block.
     The merged components of each block begin at `offsets`, (blocks + 1,). `pairs` are two blocks
     and their (K, 2) merged components that touch, from 0. `select` returns which labels are kept,
     from their pixels, first and last + 1 coordinates. Labels are sorted by first elements; if
@@ -338,7 +318,7 @@ def number_components(
     if select is not None and count:
         kept = select(*merge_sizes(labels, count, np.concatenate(sizes)))
     if kept.all() and not by_blocks:
-        return Numbers(labels, offsets, others), count
+        return (labels, offsets, others), count
     ranks = np.arange(1, np.count_nonzero(kept) + 1)
     total = int(len(ranks) + others.sum())
     if by_blocks:
@@ -349,4 +329,4 @@ def number_components(
         others = np.cumsum(np.bincount(block_of, minlength=blocks) + others) - others
     numbers = np.zeros(count + 1, np.int64 if total > np.iinfo(np.int32).max else np.int32)
     numbers[1:][kept] = ranks
-    return Numbers(numbers[labels], offsets, others), total
+    return (numbers[labels], offsets, others), total

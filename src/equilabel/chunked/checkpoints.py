@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
-    Arrays = Sequence[HostArray]
+    Arrays = Sequence[Any]  # of NumPy
 
 
 DIGEST, LENGTH = 16, 8  # bytes of a checksum, and of the length of an index
@@ -43,17 +43,18 @@ class DamagedFileError(OSError):
     """A file of arrays is missing, truncated or changed."""
 
 
-def pack(arrays: Sequence[HostArray]) -> bytes:
-    """Return arrays as compressed bytes with a checksum."""
+def pack(arrays: Arrays) -> bytes:
+    """Return arrays, or None in place of some, as compressed bytes with a checksum."""
     from numcodecs import Zstd
     from xxhash import xxh3_128_digest
 
-    data = msgpack.encode([(one.dtype.str, one.shape, one.tobytes()) for one in arrays])
+    stored = [one if one is None else (one.dtype.str, one.shape, one.tobytes()) for one in arrays]
+    data = msgpack.encode(stored)
     packed: bytes = Zstd(level=1).encode(data)
     return xxh3_128_digest(packed) + packed
 
 
-def unpack(data: bytes) -> list[HostArray]:
+def unpack(data: bytes) -> list[Any]:
     """Return the arrays that `pack` converted; raise DamagedFileError if bytes have changed."""
     from numcodecs import Zstd
     from xxhash import xxh3_128_digest
@@ -61,7 +62,7 @@ def unpack(data: bytes) -> list[HostArray]:
     if xxh3_128_digest(data[DIGEST:]) != data[:DIGEST]:
         raise _damaged(data[:DIGEST])
     stored = msgpack.decode(Zstd().decode(data[DIGEST:]))
-    return [np.ndarray(shape, dtype, buffer) for dtype, shape, buffer in stored]
+    return [one if one is None else np.ndarray(one[1], one[0], one[2]) for one in stored]
 
 
 def _damaged(got: object) -> DamagedFileError:
@@ -125,14 +126,6 @@ class Faces(NamedTuple):
         return labels[labels > 0].astype(np.int64)
 
 
-class Numbers(NamedTuple):
-    """Labels of the components of all blocks."""
-
-    labels: HostArray  # of those that are merged, block by block
-    offsets: NDArray[np.int64]  # (blocks + 1,), where those of each block begin
-    others: NDArray[np.int64]  # (blocks,), labels before those of the other components of a block
-
-
 class Saved:
     """Results of blocks that later stages read: files by stage and group of blocks in a folder.
 
@@ -142,7 +135,7 @@ class Saved:
 
     def __init__(self, folder: Any = None, token: str | None = None, together: int = 1) -> None:
         """Take a folder that exists, the token of this run, and how many blocks form a group."""
-        self.folder, self.token, self.together = folder, token or new_token(), together
+        self.folder, self.token, self.together = folder, token or secrets.token_hex(8), together
         self._records: dict[tuple[str, int], Mapping[str, Arrays]] = {}  # without a folder
         self._cache = _cache_of(folder, self.token)
 
@@ -181,7 +174,7 @@ class Saved:
         with replacing(path, flush=False) as unfinished, unfinished.open("wb") as file:
             file.writelines([len(index).to_bytes(LENGTH, "little"), index, *packed])
         for name, arrays in records.items():
-            self._cache.put((stage, group, name), arrays, only_if_room=True)
+            self._cache.put((stage, group, name), arrays)
 
     def names(self, stage: str, group: int) -> list[str]:
         """List the records of a group."""
@@ -236,9 +229,10 @@ class Saved:
             records[f"{block} faces"] = *faces.lows, *faces.highs, faces.values
         self.save("label", group, records)
 
-    def save_numbers(self, numbers: Numbers) -> None:
-        """Store the labels of all components."""
-        labels, offsets, others = numbers
+    def save_numbers(
+        self, labels: HostArray, offsets: NDArray[np.int64], others: NDArray[np.int64]
+    ) -> None:
+        """Store the labels that `number_components` found."""
         for first in range(0, len(offsets) - 1, NUMBERED):
             records = {}
             for block in range(first, min(first + NUMBERED, len(offsets) - 1)):
@@ -251,26 +245,21 @@ class Saved:
         found = self._cache.get(block)
         if found is None:
             labels, other = self.load("numbers", block // NUMBERED, f"{block}")
-            found = [
-                _with_others(self.part(block), labels, int(other[0])) if other.size else labels
-            ]
+            if other.size:  # by blocks: of those that are merged, and the others in their order
+                part, merged = self.part(block), labels
+                labels, alone = np.zeros(part.total, labels.dtype), np.ones(part.total, np.bool_)
+                alone[part.merged - 1] = alone[part.dropped - 1] = False
+                labels[alone] = np.arange(part.final) + int(other[0]) + 1
+                labels[part.merged - 1] = merged
+            found = [labels]
             self._cache.put(block, found)
-        return found[0]
+        numbers: HostArray = found[0]
+        return numbers
 
     def forget(self) -> None:
         """Forget what is kept in memory of what is stored."""
         _cache_of.cache_clear()
         _index_of.cache_clear()
-
-
-def _with_others(part: Part, labels: HostArray, other: int) -> HostArray:
-    """Return labels of all components of a block: those that are merged, and the others."""
-    found = np.zeros(part.total, labels.dtype)
-    alone = np.ones(part.total, np.bool_)
-    alone[part.merged - 1] = alone[part.dropped - 1] = False
-    found[alone] = np.arange(other + 1, other + 1 + part.final)
-    found[part.merged - 1] = labels
-    return found
 
 
 class Cache:
@@ -287,17 +276,17 @@ class Cache:
                 self._held.move_to_end(key)
             return self._held.get(key)
 
-    def put(self, key: Hashable, arrays: Arrays, *, only_if_room: bool = False) -> None:
-        """Keep a record, in place of others or, with `only_if_room`, beside them."""
-        added = sum(one.nbytes for one in arrays)
+    def put(self, key: Hashable, arrays: Arrays) -> None:
+        """Keep a record, in place of others if there is no room."""
         with self._lock:
-            if key in self._held or (only_if_room and self._size + added > CACHED):
-                return
-            self._size += added
+            self._size += _bytes(arrays) - _bytes(self._held.get(key, ()))
             self._held[key] = arrays
             while self._size > CACHED and len(self._held) > 1:
-                old = self._held.popitem(last=False)[1]
-                self._size -= sum(one.nbytes for one in old)
+                self._size -= _bytes(self._held.popitem(last=False)[1])
+
+
+def _bytes(arrays: Arrays) -> int:
+    return sum(one.nbytes for one in arrays if one is not None)
 
 
 def blocks_together(shape: Sequence[int], sides: Sequence[int]) -> int:
@@ -450,8 +439,3 @@ def _clear(folder: Any) -> None:
             remove_tree(leftover)
         else:
             shutil.rmtree(leftover)  # or fail: nothing of another run may stay
-
-
-def new_token() -> str:
-    """Return a unique name for a run."""
-    return secrets.token_hex(8)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from .checkpoints import Saved
     from .engine import Run
-    from .sources import Source
+    from .sources import Loader
 
 
 SMALL = 2**24  # elements of an array in memory that is labeled as one block, on the CPU
@@ -187,7 +187,7 @@ def label_chunked(
         "numbering": numbering,
     }
 
-    def prepare(saved: Saved, run: Run) -> tuple[Setup, Source]:
+    def prepare(saved: Saved, run: Run) -> tuple[Setup, Loader]:
         setup = Setup(
             blocks=Blocks(source.shape, sides, whole.stacked, tuple(around)),
             problem=problem,
@@ -197,7 +197,7 @@ def label_chunked(
             by_blocks=by_blocks,
             turned=whole.numbered_by_columns,
         )
-        return setup, source.settled(run, saved, sides)
+        return setup, source.settled(run, saved, sides).loader
 
     stored = check_shards(shards, source, sides)
     job = Job(source, prepare, path, *stored, resume, arguments, into=into)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,8 +29,8 @@ from equilabel.segmentation.thresholds import (
     level_of_integers,
 )
 
-from .outputs import new_output
-from .sources import Gray, Stored, expand
+from .outputs import Output, new_output
+from .sources import Gray, expand
 from .tables import Counted, Selection
 from .tasks import Setup, number_blocks, write_blocks
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from .blocks import Blocks
     from .checkpoints import Saved
     from .engine import Run
-    from .sources import GrayPart, GraySource, Load, Readable
+    from .sources import GraySource, Load, Loader
 
     Slices = tuple[slice, ...]
 
@@ -230,7 +230,7 @@ def close_or_open(
 class FilteredMask:
     """A mask that is computed from an image or another mask, block by block."""
 
-    base: GraySource | FilteredMask | Stored
+    base: GraySource | FilteredMask | Output
     filter: Callable[[HostArray, int], HostArray]
     """Returns the mask of a part from its pixels and its first index along the first axis."""
     reach: tuple[int, ...] = ()
@@ -256,20 +256,7 @@ def _filtered(
     return np.ascontiguousarray(mask_of(pixels, first)[inner])
 
 
-Mask = FilteredMask | Stored
-
-
-@dataclass(frozen=True)
-class MaskedSource:
-    """A mask to label, and the image to measure."""
-
-    mask: Mask
-    gray: GraySource
-
-    def loader(self, part: Slices) -> GrayPart:
-        """Return a loader of a block of both."""
-        unfiltered = replace(self.gray, widths=(0.0,) * len(self.gray.widths), background=())
-        return replace(unfiltered.loader(part), mask=self.mask.loader(part))
+Mask = FilteredMask | Output
 
 
 def problem_of_gray(pixels: Array, *, level: Level, dark: bool, **how: Any) -> Problem:
@@ -292,12 +279,6 @@ def keep_marked(pixels: HostArray, labels: HostArray) -> HostArray:
     return kept
 
 
-def fill(pixels: HostArray, labels: HostArray) -> HostArray:
-    """Return a mask with the labeled holes filled."""
-    filled: HostArray = pixels | (labels > 0)
-    return filled
-
-
 def has_pixels(
     pixels: NDArray[np.int64], begins: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
@@ -317,30 +298,31 @@ class Masks:
         """Return what makes masks of a stage of many, beside those of others."""
         return Masks(self.blocks, self.saved.room(name), self.run.named(name))
 
-    @property
-    def _how(self) -> dict[str, Any]:
-        return {"connectivity": 1, "stacked": self.blocks.stacked, "device": "cpu"}
-
-    def hysteresis(self, source: GraySource, low: float, high: float, *, dark: bool) -> Stored:
+    def hysteresis(self, source: GraySource, low: float, high: float, *, dark: bool) -> Output:
         """Keep components beyond a threshold with a pixel above `high` (dark: not above `low`)."""
         weak, strong = (high, low) if dark else (low, high)
-        level = Level(weak, False)
-        problem = partial(problem_of_gray, level=level, dark=dark, **self._how)
-        marked = partial(compare, level=Level(strong, False), dark=dark)
-        made: Any = {"problem": problem, "marked": marked, "painted": keep_marked}
-        return self.made("hysteresis", source, np.bool_, select=has_pixels, **made)
-
-    def filled(self, mask: Mask) -> Stored:
-        """Fill holes: background not connected through faces to the border."""
-        problem = partial(problem_of_mask, inverted=True, **self._how)
-        inside = Selection(self.blocks.shape, self.blocks.stacked, 0, None, exclude_border=True)
+        how: Any = {"stacked": self.blocks.stacked, "connectivity": 1, "device": "cpu"}
         return self.made(
-            "holes", mask, np.bool_, select=inside.select, problem=problem, painted=fill
+            "hysteresis",
+            source.loader,
+            np.bool_,
+            problem=partial(problem_of_gray, level=Level(weak, False), dark=dark, **how),
+            marked=partial(compare, level=Level(strong, False), dark=dark),
+            select=has_pixels,
+            painted=keep_marked,
         )
 
+    def filled(self, mask: Mask) -> Output:
+        """Fill holes: background not connected through faces to the border."""
+        stacked = self.blocks.stacked
+        how: Any = {"stacked": stacked, "connectivity": 1, "device": "cpu"}
+        inside = Selection(self.blocks.shape, stacked, 0, None, exclude_border=True)
+        how = {"problem": partial(problem_of_mask, inverted=True, **how), "select": inside.select}
+        return self.made("holes", mask.loader, np.bool_, painted=np.logical_or, **how)
+
     def counted(
-        self, name: str, source: Readable, names: tuple[str, ...], **how: Any
-    ) -> tuple[Stored, Saved, Counted]:
+        self, name: str, source: Loader, names: tuple[str, ...], **how: Any
+    ) -> tuple[Output, Saved, Counted]:
         """Store labels across faces, by blocks, and count these properties of their pixels."""
         rank = len(self.blocks.shape) - self.blocks.stacked
         counted, saved = Counted(names, (1.0,) * rank, self.blocks), self.saved.room(name)
@@ -348,8 +330,8 @@ class Masks:
         return self.made(name, source, saved=saved, **how), saved, counted
 
     def made(
-        self, name: str, source: Readable, dtype: Any = None, saved: Saved | None = None, **how: Any
-    ) -> Stored:
+        self, name: str, source: Loader, dtype: Any = None, saved: Saved | None = None, **how: Any
+    ) -> Output:
         """Write what a setup, of `how`, makes of the labels of a source across faces.
 
         Without a `problem`, write what the source computes. Without a type, write labels.
@@ -361,4 +343,4 @@ class Masks:
             dtype = dtype or (np.int32 if count < 2**31 else np.int64)
         output = new_output(saved.note("mask"), self.blocks.shape, self.blocks.sides, dtype)
         write_blocks(setup, source, output, run)
-        return Stored(output, self.blocks.shape)
+        return output

@@ -20,7 +20,7 @@ from equilabel.storage.ome_zarr import find_image, is_zarr, open_zarr, read_json
 from .blocks import Blocks, large_sides
 from .checkpoints import Saved
 from .engine import Engine
-from .outputs import ZarrOutput, chunks_of, create_zarr, read_part
+from .outputs import Output, chunks_of, create_zarr, read_part
 from .tasks import Setup, write_blocks
 
 if TYPE_CHECKING:
@@ -133,11 +133,11 @@ def _halved(labels: OmeLabels, shape: tuple[int, ...]) -> list[Resolution]:
 
 
 @dataclass(frozen=True)
-class Pyramid(ZarrOutput):
+class Pyramid(Output):
     """Labels whose lower resolutions are written with the blocks that own their pixels."""
 
     levels: tuple[Resolution, ...]  # all; the full one first
-    lower: tuple[ZarrOutput, ...]  # the first ones after the full one
+    lower: tuple[Output, ...]  # the first ones after the full one
 
     def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
         """Write a block, and the pixels of lower resolutions that are its own."""
@@ -191,9 +191,7 @@ def _owned_sides(
     return None if few else tuple(sides)
 
 
-def with_levels(
-    folder: Any, labels: OmeLabels, full: ZarrOutput, blocks: Blocks, out: Any
-) -> Pyramid:
+def with_levels(folder: Any, labels: OmeLabels, full: Output, blocks: Blocks, out: Any) -> Pyramid:
     """Create the arrays of the resolutions that are written with blocks."""
     levels, lower = labels.levels or tuple(_halved(labels, full.array.shape)), []
     for level in range(1, len(levels)):
@@ -204,7 +202,7 @@ def with_levels(
         shards = sides if full.array.shards and chunks != sides else None
         path = folder / str(level)
         create_zarr(path, levels[level].shape, chunks, full.dtype, **labels.form, shards=shards)
-        lower.append(ZarrOutput.at(path, chunks_of(path, folder, out)))
+        lower.append(Output.at(path, chunks_of(path, folder, out)))
     return Pyramid(full.open, levels, tuple(lower))
 
 
@@ -213,42 +211,34 @@ def shrink(
 ) -> None:
     """Write the other lower resolutions, in tasks of an eighth of the `size` of a block."""
     done = len(full.lower)
-    upper: ZarrOutput = full.lower[-1] if done else full
+    upper: Output = full.lower[-1] if done else full
     for number, (above, below) in enumerate(pairwise(full.levels[done:]), done + 1):
         chunks = tuple(map(min, full.array.chunks, below.shape))
         sides = large_sides(below.shape, chunks, max(PIECE, size // 8))
         whole = tuple(-(-side // chunk) * chunk for side, chunk in zip(sides, chunks, strict=True))
         path, shards = folder / str(number), whole if full.array.shards else None
         create_zarr(path, below.shape, chunks, full.dtype, **labels.form, shards=shards)
-        lower = ZarrOutput.at(path, chunks_of(path, folder, out))
+        lower = Output.at(path, chunks_of(path, folder, out))
         setup = Setup(blocks=Blocks(below.shape, sides), saved=saved.room(f"level-{number}"))
-        write_blocks(setup, Shrunk(upper, above, below), lower, run, stage="shrink")
+        loader = partial(partial, _shrunk, upper, above, below)
+        write_blocks(setup, loader, lower, run, stage="shrink")
         upper = lower
 
 
-@dataclass(frozen=True)
-class Shrunk:
-    """A lower resolution, made from the one above."""
-
-    upper: ZarrOutput
-    above: Resolution
-    below: Resolution
-
-    def loader(self, part: tuple[slice, ...]) -> Callable[[], HostArray]:
-        """Return a function that makes a part: for each pixel, the nearest one of `upper`."""
-        return partial(self._make, part)
-
-    def _make(self, part: tuple[slice, ...]) -> HostArray:
-        places = [_nearest(self.above, self.below, axis, one) for axis, one in enumerate(part)]
-        strides = [int(np.diff(there[:2], append=there[0] + 1)[0]) for there in places]
-        pairs = list(zip(places, strides, strict=True))
-        even = all(stride > 0 and (np.diff(there) == stride).all() for there, stride in pairs)
-        labels = self.upper.read(
-            tuple(slice(there[0], there[-1] + 1, stride if even else 1) for there, stride in pairs)
-        )
-        if not even:
-            labels = labels[np.ix_(*(there - there[0] for there in places))]
-        return np.ascontiguousarray(labels)
+def _shrunk(
+    upper: Output, above: Resolution, below: Resolution, part: tuple[slice, ...]
+) -> HostArray:
+    """Return a part of a lower resolution: for each pixel, the nearest one of `upper`."""
+    places = [_nearest(above, below, axis, one) for axis, one in enumerate(part)]
+    steps = [max(1, int(there[min(1, len(there) - 1)] - there[0])) for there in places]
+    pairs = list(zip(places, steps, strict=True))
+    even = all((np.diff(there) == step).all() for there, step in pairs)  # read without the others
+    labels = upper.read(
+        tuple(slice(there[0], there[-1] + 1, step if even else 1) for there, step in pairs)
+    )
+    if not even:
+        labels = labels[np.ix_(*(there - there[0] for there in places))]
+    return np.ascontiguousarray(labels)
 
 
 def _nearest(above: Resolution, below: Resolution, axis: int, part: slice) -> HostArray:
@@ -375,7 +365,7 @@ def write_store(
     create_zarr(folder / "0", shape, chunks, dtype, **described.form, fresh=True)
     blocks = Blocks(shape, large_sides(shape, chunks, PIECE))
     levels = tuple(_halved(described, shape))
-    full = Pyramid(ZarrOutput.at(folder / "0").open, levels, ())
+    full = Pyramid(Output.at(folder / "0").open, levels, ())
     for part in blocks.parts():
         full.write(part, read_part(labels, part).astype(dtype, copy=False))
     with Engine("synchronous").started() as run:

@@ -32,67 +32,29 @@ if TYPE_CHECKING:
     Slices = tuple[slice, ...]
 
 
-ALIGNED = 16  # bytes
 _opening = threading.Lock()  # held while arrays are opened: threads share Zarr's configuration
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayOutput:
-    """A NumPy array of this process, in C order."""
-
-    array: HostArray
-    keeps = False  # the memory of what is written: it is copied
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the labels."""
-        return self.array.dtype
-
-    def view(self, part: Slices) -> HostArray | None:
-        """Return the memory of a block."""
-        return self.array[part]
-
-    def write(self, part: Slices, labels: HostArray) -> None:
-        """Write the labels of a block, bypassing caches, or a mask."""
-        if labels.dtype == self.array.dtype and labels.dtype.kind in "iu":
-            copy_past_caches(labels, self.array, part)
-        else:
-            self.array[part] = labels
-
-    def read(self, part: Slices) -> HostArray:
-        """Read the labels of a block."""
-        return self.array[part]
-
-    def flush(self, parts: Sequence[Slices]) -> None:
-        """Do nothing: memory is not flushed."""
-
-
-def copy_past_caches(labels: HostArray, array: HostArray, part: Slices) -> None:
-    """Copy labels to a part of an array of the same type in C order, bypassing caches."""
-    from equilabel.runs.cpu.painting import copy_rows
-
-    starts = row_starts(array.shape, part)
-    period, first = ALIGNED // array.itemsize, array.ctypes.data % ALIGNED
-    aligned = not first and not (starts % period).any()
-    rows = np.ascontiguousarray(labels).reshape(len(starts), -1)
-    copy_rows(rows, starts, aligned, array.reshape(-1))
-
-
-@dataclass(frozen=True, eq=False)
-class ZarrOutput:
-    """A Zarr array, on a disk or in any other store."""
+class Output:
+    """An array that takes labels or a mask: of NumPy in C order, or of Zarr in any store."""
 
     open: Callable[[], Any]
 
     @classmethod
-    def at(cls, path: Any, chunks: Any = None) -> ZarrOutput:
-        """Return an array at a path, whose chunks may be elsewhere until it is described there."""
+    def at(cls, path: Any, chunks: Any = None) -> Output:
+        """Return a Zarr at a path, whose chunks may be elsewhere until it is described there."""
         return cls(partial(_open, path, secrets.token_hex(8), chunks))
 
     @property
     def array(self) -> Any:
         """The array, in this process."""
         return self.open()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Length of each axis."""
+        return tuple(self.array.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -102,24 +64,31 @@ class ZarrOutput:
 
     @property
     def keeps(self) -> bool:
-        """Whether its store keeps the memory of chunks: a memory store without compression."""
-        return is_in_memory(self.array) and not self.array.compressors
+        """Whether it keeps the memory of chunks: a memory store of Zarr without compression."""
+        array = self.array
+        return hasattr(array, "store") and is_in_memory(array) and not array.compressors
 
-    def view(self, part: Slices) -> None:
-        """Return None: the memory of a Zarr is not accessible."""
+    def view(self, part: Slices) -> HostArray | None:
+        """Return the memory of a block; None for a Zarr."""
+        array = self.array
+        return array[part] if isinstance(array, np.ndarray) else None
 
     def write(self, part: Slices, labels: HostArray) -> None:
-        """Write all chunks of a block, also those without labels."""
+        """Write the labels of a block, all chunks of it, or a mask."""
         write_part(self.array, part, labels)
 
     def read(self, part: Slices) -> HostArray:
         """Read the labels of a block."""
         return read_part(self.array, part)
 
+    def loader(self, part: Slices) -> Callable[[], HostArray]:
+        """Return a loader of a block, for later stages."""
+        return partial(self.read, part)
+
     def flush(self, parts: Sequence[Slices]) -> None:
         """Flush the files of some blocks to the disk, if it has files."""
         array = self.array
-        root = getattr(array.store, "root", None)
+        root = getattr(getattr(array, "store", None), "root", None)
         if root is None:  # in memory, or in a store that says when it has taken a chunk
             return
         sides = getattr(array, "shards", None) or array.chunks
@@ -138,9 +107,6 @@ class ZarrOutput:
                 flush_file(file)
         for folder in {above for file in files for above in list(file.parents)[: array.ndim]}:
             flush_folder(folder)
-
-
-Output = ArrayOutput | ZarrOutput
 
 
 def is_in_memory(array: Any) -> bool:
@@ -223,14 +189,13 @@ def create_zarr(
     )
 
 
-def new_output(
-    path: Any, shape: tuple[int, ...], sides: tuple[int, ...], dtype: Any
-) -> ArrayOutput | ZarrOutput:
+def new_output(path: Any, shape: tuple[int, ...], sides: tuple[int, ...], dtype: Any) -> Output:
     """Return a new array of a run, or the one that an earlier run has begun; None: in memory."""
     if path is None:
-        return ArrayOutput(np.empty(shape, dtype))
+        array = np.empty(shape, dtype)
+        return Output(lambda: array)
     create_zarr(path, shape, sides, np.dtype(dtype))
-    return ZarrOutput.at(path)
+    return Output.at(path)
 
 
 class Kept:

@@ -33,10 +33,9 @@ from .checkpoints import (
 )
 from .ome_labels import consolidate, register, shrink, with_levels, write_description
 from .outputs import (
-    ArrayOutput,
     HeldLabels,
     Kept,
-    ZarrOutput,
+    Output,
     chunks_of,
     create_zarr,
     is_in_memory,
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
 
     from .engine import Engine, Run
     from .ome_labels import OmeLabels
-    from .sources import Readable, Source
+    from .sources import Loader, Source
     from .tasks import Setup
 
 
@@ -63,8 +62,8 @@ class Job:
     """An image to label, and where and how its labels are stored."""
 
     source: Source
-    prepare: Callable[[Saved, Run], tuple[Setup, Readable]]
-    """Does what comes before the blocks; returns the setup, and the source of its pixels."""
+    prepare: Callable[[Saved, Run], tuple[Setup, Loader]]
+    """Does what comes before the blocks; returns the setup, and the loader of its pixels."""
     out: Any  # Path or UPath; None: memory, or a folder that is removed with the result
     chunks: tuple[int, ...]  # sides of the chunks of a Zarr
     shards: tuple[int, ...] | None  # sides of the shards of a Zarr: those of a block
@@ -72,8 +71,8 @@ class Job:
     arguments: Mapping[str, Any]  # on which labels depend, as JSON
     ome: OmeLabels | None = None  # if `out` becomes an OME-Zarr
     into: Any = None  # NumPy or Zarr array that takes the labels, instead of `out`
-    finish: Callable[[Setup, Any, Run], pd.DataFrame | None] = lambda *_: None
-    """Returns the table when all blocks are written, or writes it to a folder, if there is one."""
+    finish: Callable[[Setup, Any, Run, Any], pd.DataFrame | None] = lambda *_: None
+    """Returns the table when all labels are written, or writes it to a folder, if there is one."""
 
 
 class Whole(NamedTuple):
@@ -138,7 +137,7 @@ def _label(job: Job, engine: Engine, report: Any) -> Whole:
             output = with_levels(made, job.ome, output, setup.blocks, out)
         write_blocks(setup, pixels, output, run, fresh=not resume)
         parts = None if out is None or find_spec("pyarrow") is None else made / PARTS
-        table = job.finish(setup, parts, run)
+        table = job.finish(setup, parts, run, output.array)
         _refuse_changed(source, manifest)
         if table is not None:
             write_table(made / TABLE, table)
@@ -212,17 +211,17 @@ def _label_into(job: Job, engine: Engine, report: Any) -> Whole:
         elif array is not None and count > np.iinfo(array.dtype).max:
             message = f"out must be able to hold {count:,} labels; got type {array.dtype}."
             raise ValueError(message)
-        output = ZarrOutput(lambda: array) if kept is None else ArrayOutput(kept.array)
+        output = Output(lambda: array if kept is None else kept.array)
         write_blocks(setup, pixels, output, run, fresh=True)
-        table = job.finish(setup, None, run)
+        table = job.finish(setup, None, run, output.array)
     labels = kept.array if array is None and kept is not None else array
     return Whole(labels, count, table, setup.attributes)
 
 
 def _numbered(
     job: Job, engine: Engine, saved: Saved, run: Run, kept: Kept | None = None
-) -> tuple[Setup, Readable, int]:
-    """Label all blocks, which GPUs keep for threads; return setup, source and number."""
+) -> tuple[Setup, Loader, int]:
+    """Label all blocks, which GPUs keep for threads; return setup, loader and number."""
     setup, pixels = job.prepare(saved, run)
     setup = replace(setup, kept=kept)
     if setup.device.startswith("cuda") and engine.shares_memory:
@@ -248,7 +247,7 @@ def describe(job: Job) -> dict[str, Any]:
     }
 
 
-def _output(made: Any, job: Job, count: int) -> ZarrOutput:
+def _output(made: Any, job: Job, count: int) -> Output:
     """Create the array for labels."""
     dtype = np.dtype(np.int32 if count <= LARGEST else np.int64)
     path, form = made, {}
@@ -258,7 +257,7 @@ def _output(made: Any, job: Job, count: int) -> ZarrOutput:
     elif job.out and not job.shards and (job.out.parent / ".zgroup").is_file():
         form = {"zarr_format": 2}  # that of the group that it belongs to
     create_zarr(path, job.source.shape, job.chunks, dtype, shards=job.shards, **form)
-    return ZarrOutput.at(path, chunks_of(path, made, job.out))
+    return Output.at(path, chunks_of(path, made, job.out))
 
 
 def _earlier(job: Job, manifest: Mapping[str, Any]) -> Whole:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,9 +16,11 @@ from equilabel.measuring import check_spacing
 from equilabel.segmentation.binarization import check_local, compare_with_means, widths_of_block
 from equilabel.segmentation.checks import check_sizes, check_threshold
 from equilabel.segmentation.filters import check_axes, widths_in_pixels
+from equilabel.segmentation.overlaps import track_overlaps
 from equilabel.segmentation.result import Segmentation
 from equilabel.segmentation.splitting import make_rule
 from equilabel.segmentation.stages import (
+    check_track,
     default_properties,
     depth_of,
     in_pixels,
@@ -43,7 +44,6 @@ from .engine import Engine
 from .masks import (
     FilteredMask,
     Level,
-    MaskedSource,
     Masks,
     close_or_open,
     compare,
@@ -54,15 +54,15 @@ from .masks import (
 )
 from .ome_labels import ome_labels
 from .outputs import is_in_memory
-from .per_object import threshold_objects_of_blocks
 from .results import Job, label_whole
 from .sources import GraySource, open_source
-from .splitting import split_components
+from .splitting import split_components, threshold_objects_of_blocks
 from .tables import Counted, Selection
 from .tasks import Setup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     import pandas as pd
 
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from .checkpoints import Saved
     from .engine import Run
     from .masks import Mask
-    from .sources import Readable
+    from .sources import Loader
 
 
 class Cleaning(NamedTuple):
@@ -86,11 +86,6 @@ class Cleaning(NamedTuple):
     opening: tuple[float, ...]
     fill_holes: bool
 
-    @property
-    def needed(self) -> bool:
-        """Whether comparing pixels with a threshold is not enough."""
-        return bool(self.closing or self.opening or self.fill_holes)
-
 
 @dataclass(frozen=True, eq=False)
 class Segmenting:
@@ -100,12 +95,12 @@ class Segmenting:
     how: dict[str, Any]  # connectivity, stacked, method and device, as for `problem_of`
     cleaning: Cleaning
     source: GraySource
-    blocks: Blocks
     problem: Problem  # that of an image like this one
     selection: Selection
     depth: float | None  # at which objects are split, in pixels
     counted: Counted
     by_blocks: bool
+    track: bool
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -123,33 +118,37 @@ class Segmenting:
             "spacing": list(self.counted.spacing),
             "picks": list(self.source.picks),
             "stacked": self.source.stacked,
-            "blocks": list(self.blocks.sides),
+            "blocks": list(self.counted.blocks.sides),
             "method": self.problem.method.name,
             "numbering": "blocks" if self.by_blocks else "raster",
+            **({"track": True} if self.track else {}),
         }
 
-    def prepare(self, saved: Saved, run: Run) -> tuple[Setup, Readable]:
-        """Find the threshold, and return the setup and the pixels to label."""
+    def prepare(self, saved: Saved, run: Run) -> tuple[Setup, Loader]:
+        """Find the threshold, and return the setup and the loader of pixels."""
         cleaning = self.cleaning
         spread = bool(cleaning.block or cleaning.closing or cleaning.opening)
-        gray = self.source.settled(run, saved, self.blocks.sides, spread=spread)
-        source: Readable = gray
-        masks = Masks(self.blocks, saved, run)
+        gray = self.source.settled(run, saved, self.counted.blocks.sides, spread=spread)
+        source: Loader = gray.loader
+        masks = Masks(self.counted.blocks, saved, run)
         level, mask = self._foreground(gray, masks)
         if mask is None:
             problem = partial(problem_of_gray, level=level, dark=gray.dark, **self.how)
         else:
             problem = partial(problem_of_mask, **self.how)
-            source = MaskedSource(mask, gray)
+            source = gray.masked(mask.loader)
         if self.depth is not None:
             rule = make_rule(
-                self.depth, self.counted.spacing, self.problem.connectivity, self.blocks.stacked
+                self.depth,
+                self.counted.spacing,
+                self.problem.connectivity,
+                self.counted.blocks.stacked,
             )
             parts = split_components(rule, masks, problem, source, self.how["device"])
             problem = partial(make_problem, background=0, **self.how)
-            source = MaskedSource(parts, gray)
+            source = gray.masked(parts.loader)
         setup = Setup(
-            blocks=self.blocks,
+            blocks=self.counted.blocks,
             saved=saved,
             problem=problem,
             device=self.how["device"],
@@ -162,9 +161,13 @@ class Segmenting:
         )
         return setup, source
 
-    def finish(self, setup: Setup, folder: Path | None, run: Run) -> pd.DataFrame | None:
+    def finish(self, setup: Setup, folder: Any, run: Run, labels: Any) -> pd.DataFrame | None:
         """Make the table; None if it was written to the folder."""
-        return self.counted.make_tables(setup.saved, folder, run)
+        tracks = None
+        if self.track:
+            with run.noting("track"):
+                tracks = track_overlaps(labels).sort_values("label")
+        return self.counted.make_tables(setup.saved, folder, run, tracks)
 
     def _foreground(self, gray: GraySource, masks: Masks) -> tuple[Any, Mask | None]:
         """Return the threshold, and a mask of the foreground if comparing with it is not enough."""
@@ -179,8 +182,13 @@ class Segmenting:
         elif isinstance(level, tuple):
             mask = masks.hysteresis(gray, *level, dark=dark)
         else:
-            level = self._level(gray, masks)
-            if cleaning.needed or gray.background:
+            if isinstance(level, str):
+                find = partial(
+                    find_threshold_of_blocks, level, self.counted.blocks, gray, masks.run
+                )
+                level = noted(masks.saved, "threshold.json", find)
+            level = Level(*level) if isinstance(level, (list, Level)) else Level(level, False)
+            if gray.background or cleaning.closing or cleaning.opening or cleaning.fill_holes:
                 mask = FilteredMask(gray, partial(compare, level=level, dark=dark))
         if mask is not None:
             for radii, opens in ((cleaning.closing, False), (cleaning.opening, True)):
@@ -190,14 +198,14 @@ class Segmenting:
                     mask = FilteredMask(mask, change, reach)
             slow = gray.background or cleaning.block or cleaning.closing or cleaning.opening
             if isinstance(mask, FilteredMask) and slow:  # and read twice
-                mask = masks.made("mask", mask, np.bool_)
+                mask = masks.made("mask", mask.loader, np.bool_)
             mask = masks.filled(mask) if cleaning.fill_holes else mask
         return level, mask
 
     def _local(self, gray: GraySource, masks: Masks) -> FilteredMask:
         """Return the foreground by a local threshold."""
         how = self.cleaning
-        find = partial(find_shifts, self.blocks, gray, masks.run, how.offset)
+        find = partial(find_shifts, self.counted.blocks, gray, masks.run, how.offset)
         local = partial(
             compare_with_means,
             widths=tuple(widths_of_block(how.block)),
@@ -207,13 +215,6 @@ class Segmenting:
         )
         reach = tuple(int(4 * width + 0.5) for width in local.keywords["widths"])
         return FilteredMask(gray, local, reach)
-
-    def _level(self, gray: GraySource, masks: Masks) -> Level:
-        """Return the threshold."""
-        if not isinstance(self.threshold, str):
-            return Level(cast("float", self.threshold), False)
-        find = partial(find_threshold_of_blocks, self.threshold, self.blocks, gray, masks.run)
-        return Level(*noted(masks.saved, "threshold.json", find))
 
 
 def segment_chunked(
@@ -238,6 +239,7 @@ def segment_chunked(
     unit: str | None = None,
     axes: str | None = None,
     stacked: bool | None = None,
+    track: bool = False,
     channel_axis: int | None = None,
     channel: int | None = None,
     chunks: int | Sequence[int] | None = None,
@@ -298,6 +300,8 @@ def segment_chunked(
         images.
     stacked : bool, optional
         Whether the first axis counts independent images. Default: as the axes say, otherwise False.
+    track : bool
+        As for `segment`. Once labels are written, two frames at a time are in memory.
     channel_axis, channel : int, optional
         As for `segment`; the axis of an OME-Zarr, or of `axes`, is known.
     chunks, scheduler, workers, resume, progress
@@ -347,11 +351,13 @@ def segment_chunked(
          2   6.0            60.0
     """
     level, base = check_threshold(threshold), open_source(image)
-    check_flags(dark=dark, fill_holes=fill_holes, exclude_border=exclude_border, resume=resume)
+    flags = {"exclude_border": exclude_border, "resume": resume, "track": track}
+    check_flags(dark=dark, fill_holes=fill_holes, **flags)
     picked = pick_axes(image, base, stacked, channel_axis, channel, spacing, unit, axes)
-    if axes is None and not isinstance(image, (str, Path)):
+    if axes is None and base.kind != "path":
         refuse_colors(pretend(base), channel_axis, stacked=picked.stacked)
     rank, first = picked.rank, picked.stacked
+    check_track(track, first)
     check_axes(rank, stacked=first)
     distances = check_spacing(picked.spacing, rank)
     scale: Any = {"spacing": None if picked.spacing is None else distances, "unit": picked.unit}
@@ -375,22 +381,20 @@ def segment_chunked(
     problem = problem_of_gray(pretend(source), level=Level(0.0, False), dark=bool(dark), **how)
     path = check_out(out, base, resume=resume)
     engine = Engine(scheduler, workers, reachable=not is_in_memory(image))
-    used_pixels = in_pixels(rank + first, radii, sigma, block_size, depth, sizes, **lengths)
     work = Segmenting(
         threshold=level,
         how=how,
         cleaning=cleaning,
         source=source,
-        blocks=counted.blocks,
         problem=problem,
         selection=selection,
         depth=depth if rank > 1 else None,
         counted=counted,
         by_blocks=check_numbering(numbering),
+        track=track,
     )
     described = ome_labels(picked, source.shape, path)
-    version = "" if described is None else described.version
-    stored = check_shards(shards, source, sides, version)
+    stored = check_shards(shards, source, sides, getattr(described, "version", ""))
     more: Any = {"ome": described, "finish": work.finish}
     job = Job(source, work.prepare, path, *stored, resume, work.arguments, **more)
     made = label_whole(job, engine, progress)
@@ -404,5 +408,5 @@ def segment_chunked(
         spacing=distances,
         method=problem.method.name,
         device=problem.device,
-        in_pixels=used_pixels,
+        in_pixels=in_pixels(rank + first, radii, sigma, block_size, depth, sizes, **lengths),
     )

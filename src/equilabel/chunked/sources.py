@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -21,8 +22,8 @@ from equilabel.storage.ome_zarr import find_image, open_zarr
 from equilabel.storage.remote import fingerprint, locate
 
 from .blocks import Blocks
-from .checkpoints import checksum, new_token
-from .outputs import ZarrOutput, new_output, read_part
+from .checkpoints import checksum
+from .outputs import Output, new_output, read_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from .checkpoints import Saved
     from .engine import Run
-    from .outputs import Output
 
     Slices = tuple[slice, ...]
 
@@ -49,14 +49,8 @@ class Gray(NamedTuple):
 
 
 if TYPE_CHECKING:
-    Load = Callable[[], HostArray | Gray]  # reads a part of an image or of a mask
-
-
-class Readable(Protocol):
-    """Gray values or a mask, read in parts."""
-
-    def loader(self, part: Slices) -> Load:
-        """Return a function that reads a part; it can be sent to another process."""
+    Load = Callable[[], HostArray | Gray]  # reads a part of an image or of a mask, in any process
+    Loader = Callable[[Slices], Load]
 
 
 class Source:
@@ -77,8 +71,8 @@ class Source:
 
     def settled(
         self, run: Run, saved: Saved, sides: tuple[int, ...], *, spread: bool = False
-    ) -> Source:
-        """Return a source that is read block by block, when the run has begun."""
+    ) -> Any:
+        """Return a source, or an `Output`, that is read block by block, when the run has begun."""
         return self
 
 
@@ -102,7 +96,13 @@ class MemorySource(Source):
 def open_source(image: Any) -> Source:
     """Return a source of an image; raise TypeError, FileNotFoundError or ValueError."""
     if isinstance(image, (str, Path)) or is_remote(image):
-        return _open_path(locate("label_image", image))
+        path = locate("label_image", image)
+        if not is_remote(path) and not path.exists():
+            message = f"label_image must be a path that exists; got {str(path)!r}. Correct it."
+            raise FileNotFoundError(message)
+        if is_remote(path) or not path.is_file():
+            path = find_image(path).path
+        return ZarrSource(path if is_remote(path) else str(path.resolve()), "path")
     room = type(image).__module__.partition(".")[0]
     if room == "dask" and hasattr(image, "__dask_graph__") and hasattr(image, "chunks"):
         return DaskSource(image)
@@ -123,18 +123,6 @@ def is_array(some: Any) -> bool:
     return isinstance(some, np.ndarray) or (room == "zarr" and hasattr(some, "chunks"))
 
 
-def _open_path(path: Any) -> ZarrSource:
-    if is_remote(path):
-        return ZarrSource(find_image(path).path, "path")
-    if not path.exists():
-        message = f"label_image must be a path that exists; got {str(path)!r}. Correct it."
-        raise FileNotFoundError(message)
-    where = str(path.resolve())
-    if not path.is_file():
-        where = str(find_image(path).path.resolve())
-    return ZarrSource(where, "path")
-
-
 class ZarrSource(Source):
     """A Zarr array, which may be a view of a TIFF."""
 
@@ -144,7 +132,7 @@ class ZarrSource(Source):
         self._path, self.kind = image if given else folder_of(image), kind
         self._open: Callable[[], Any] = partial(_given, image)
         if self._path is not None:
-            self._open = partial(_open, self._path, new_token())
+            self._open = partial(_open, self._path, secrets.token_hex(8))
         self.array = self._open()
         self.shape, self.dtype = tuple(self.array.shape), np.dtype(self.array.dtype)
         self.stored = tuple(getattr(self.array, "shards", None) or self.array.chunks)
@@ -249,7 +237,7 @@ class DaskSource(Source):
 
     def settled(
         self, run: Run, saved: Saved, sides: tuple[int, ...], *, spread: bool = False
-    ) -> Source:
+    ) -> Any:
         """Return a source that computes no chunk of its input again for each block.
 
         Results that many blocks need, such as the mean of the image, are computed once. If tasks of
@@ -260,7 +248,7 @@ class DaskSource(Source):
 
         done = saved.note(DONE)
         if done is not None and done.exists():  # this run was killed later
-            return Stored(ZarrOutput.at(saved.note(STORED)), self.shape)
+            return Output.at(saved.note(STORED))
         fitting = DaskSource(self.array.rechunk(sides))
         array, graph, keys = fitting.array, fitting._graph, fitting._keys
         while found := _shared(graph, len(keys)):
@@ -275,18 +263,7 @@ class DaskSource(Source):
             array.store(output.array, lock=False, scheduler=run.compute)
             if done is not None:
                 done.touch()
-        return Stored(output, self.shape)
-
-
-class Stored(Source):
-    """An image or a mask that has been computed and stored, on a disk or in memory."""
-
-    def __init__(self, output: Output, shape: tuple[int, ...]) -> None:
-        self.output, self.shape, self.dtype = output, shape, output.dtype
-
-    def loader(self, part: Slices) -> Callable[[], HostArray]:
-        """Return a loader of a part."""
-        return partial(self.output.read, part)
+        return output
 
 
 def _compute(graph: Any, key: Any) -> HostArray:
@@ -348,7 +325,7 @@ def _shared(graph: Any, blocks: int) -> list[Any]:
 class GraySource(Source):
     """An image of one or more channels, of which one is filtered to be binarized."""
 
-    base: Source
+    base: Any  # a `Source`, or an `Output`
     picks: tuple[int | None, ...]  # index taken along each axis of `base`; None: the whole axis
     channel_axis: int | None  # of `base`; its pick is the channel to binarize
     widths: tuple[float, ...]  # of the Gaussian along each remaining axis, in pixels
@@ -390,12 +367,8 @@ class GraySource(Source):
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the gray values."""
-        return self.filtered(np.zeros((1,) * len(self.shape), self._raw_type)).dtype
-
-    @property
-    def _raw_type(self) -> np.dtype[Any]:
-        kind: np.dtype[Any] = self.base.dtype.newbyteorder("=")
-        return kind
+        raw = self.base.dtype.newbyteorder("=")
+        return self.filtered(np.zeros((1,) * len(self.shape), raw)).dtype
 
     @property
     def reach(self) -> list[int]:
@@ -418,7 +391,8 @@ class GraySource(Source):
 
     def identity(self) -> dict[str, Any]:
         """Return a description that changes if the image changes."""
-        return self.base.identity()
+        known: dict[str, Any] = self.base.identity()
+        return known
 
     def loader(self, part: Slices) -> GrayPart:
         """Return a loader of a block, which also reads the surroundings that filters need."""
@@ -432,8 +406,13 @@ class GraySource(Source):
             else slice(pick, pick + 1)
             for axis, (pick, length) in enumerate(zip(self.picks, self.base.shape, strict=True))
         )
-        here = replace(self, base=cast("Any", None))  # an image is not sent to other processes
+        here = replace(self, base=None)  # an image is not sent to other processes
         return GrayPart(self.base.loader(wanted), here, inner)
+
+    def masked(self, mask: Loader) -> Loader:
+        """Return a loader of a mask to label, with the image to measure."""
+        unfiltered = replace(self, widths=(0.0,) * len(self.widths), background=())
+        return lambda part: replace(unfiltered.loader(part), mask=mask(part))
 
 
 def expand(part: Slices, reach: Sequence[int], shape: Sequence[int]) -> tuple[Slices, Slices]:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from equilabel.measuring import Counts, count_part
-from equilabel.measuring.counts import Layout, Values
+from equilabel.measuring.counts import Values
 from equilabel.measuring.parts import merge_counts
 from equilabel.measuring.properties import compute_columns, make_plan
-from equilabel.segmentation.stages import make_table, select_components
+from equilabel.segmentation.stages import make_table, select_components, with_tracks
 from equilabel.storage.remote import make_folder, remove_tree
 from equilabel.storage.table import write_table
+
+from .sources import expand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from .checkpoints import Saved
     from .engine import Run
 
-    CountsOfBlock = dict[int, list[HostArray]]  # by the part of the table
+    CountsOfBlock = dict[int, list[Any]]  # arrays, by the part of the table
 
 
 ROWS = 2**20  # labels in a part of the table
@@ -60,23 +62,19 @@ class Counted:
         """Count a block, of `labels` before merging; return arrays for each part of the table."""
         blocks, axes = self.blocks, labels.ndim
         numbers = saved.numbers(block)
-        halos = [self.halo * (axis >= self.blocks.stacked) for axis in range(axes)]
-        spans = list(zip(halos, blocks.slices(block), blocks.shape, strict=True))
-        low = [min(halo, part.start) for halo, part, _ in spans]
-        high = [min(halo, length - part.stop) for halo, part, length in spans]
-        around = self._surroundings(saved, block, low) if any(halos) else []
-        known = [np.unique(final) for _, final, _ in around]
+        halos = [self.halo * (axis >= blocks.stacked) for axis in range(axes)]
+        whole, inner = expand(blocks.slices(block), halos, blocks.shape)
+        around = self._surroundings(saved, block, whole) if any(halos) else []
+        known = [np.unique(final) for _, final in around]
         all_known = np.unique(np.concatenate([numbers, *known]))
         all_known = all_known[all_known > 0].astype(np.int64)
-        sides = [a + b + c for a, b, c in zip(low, labels.shape, high, strict=True)]
+        sides = [one.stop - one.start for one in whole]
         # A block has few labels: they are numbered from 1 for counting.
         table = _compact(np.append(numbers.dtype.type(0), numbers), all_known)
-        box = [(start, start + side) for start, side in zip(low, labels.shape, strict=True)]
-        inner = tuple(slice(*span) for span in box)
         piece = np.zeros(sides, np.int32)
         piece[inner] = table[labels]
-        for part, final, local in around:
-            piece[part] = _compact(final, all_known)[local]
+        for part, final in around:
+            piece[part] = _compact(final, all_known)
         gray = None
         if values is not None and self.plan.intensity:
             gray = values  # may be memory of the store or of the caller: read only
@@ -87,8 +85,8 @@ class Counted:
             piece,
             gray,
             self.names,
-            box=box,
-            origin=[a - b for a, b in zip(blocks.origin(block), low, strict=True)],
+            box=[(one.start, one.stop) for one in inner],
+            origin=[one.start for one in whole],
             shape=blocks.shape,
             spacing=self.spacing,
             stacked=self.blocks.stacked,
@@ -96,10 +94,16 @@ class Counted:
         counts = replace(counts, labels=all_known[counts.labels - 1])
         cuts = (counts.labels - 1) // ROWS
         stretches = {*np.unique(cuts).tolist(), *(() if block else (0,))}
-        return {one: pack(counts.take(np.flatnonzero(cuts == one))) for one in stretches}
+        found = {one: counts.take(np.flatnonzero(cuts == one)) for one in stretches}
+        return {
+            key: [one.labels, one.table, one.high, np.array(one.single), *(one.values or ())]
+            for key, one in found.items()
+        }
 
-    def make_tables(self, saved: Saved, folder: Any, run: Run) -> pd.DataFrame | None:
-        """Make the table of all objects, or write it to a folder in parts."""
+    def make_tables(
+        self, saved: Saved, folder: Any, run: Run, tracks: pd.DataFrame | None = None
+    ) -> pd.DataFrame | None:
+        """Make the table of all objects, `tracks` included, or write it to a folder in parts."""
         import pandas as pd
 
         blocks_of = counted_blocks(saved, self.blocks)
@@ -109,7 +113,10 @@ class Counted:
         if folder is not None:
             remove_tree(folder)
             make_folder(folder)
-        tasks = ((self, saved, one, blocks_of[one], folder) for one in stretches)
+        of_part: Any = dict.fromkeys(stretches)
+        if tracks is not None:
+            of_part = {one: tracks[one * ROWS : (one + 1) * ROWS] for one in stretches}
+        tasks = ((self, saved, one, blocks_of[one], folder, of_part[one]) for one in stretches)
         found: dict[int, Any] = dict(run.each("table", make_part, tasks, len(stretches)))
         if folder is not None:
             return None
@@ -119,31 +126,20 @@ class Counted:
         )
 
     def _surroundings(
-        self, saved: Saved, block: int, low: list[int]
-    ) -> list[tuple[tuple[slice, ...], HostArray, HostArray]]:
-        """List the parts of the halo of a block, which has `low` layers before the block.
-
-        Each has slices in the block with its halo, final labels (N + 1,) of local labels, and
-        these.
-        """
-        blocks, halo, found = self.blocks, self.halo, []
-        shape = [part.stop - part.start for part in blocks.slices(block)]
+        self, saved: Saved, block: int, whole: tuple[slice, ...]
+    ) -> list[tuple[tuple[slice, ...], HostArray]]:
+        """List slices and final labels of each part of a block with its halo that others cover."""
+        blocks, found = self.blocks, []
         for step in blocks.steps_around():
             other = blocks.neighbor(block, step)
             if other is None:
                 continue
-            local, place = saved.faces(other).toward([-move for move in step], halo), []
-            for one, move in enumerate(step):
-                start = low[one] + shape[one] if move > 0 else low[one] * (not move)
-                place.append(slice(start, start + local.shape[one]))
-            final = np.zeros(1, np.int64)
-            if local.any():
-                numbers = saved.numbers(other)
-                final = np.zeros(len(numbers) + 1, np.int64)
-                there = np.unique(local)
-                there = there[there > 0]
-                final[there] = numbers[there - 1]
-            found.append((tuple(place), final, local))
+            local = saved.faces(other).toward([-move for move in step], self.halo)
+            place = tuple(
+                slice(max(a.start, b.start) - a.start, min(a.stop, b.stop) - a.start)
+                for a, b in zip(whole, blocks.slices(other), strict=True)
+            )
+            found.append((place, np.append(0, saved.numbers(other))[local]))
         return found
 
 
@@ -160,18 +156,31 @@ def counted_blocks(saved: Saved, blocks: Blocks) -> dict[int, list[int]]:
 
 def merged_counts(counted: Counted, saved: Saved, stretch: int, some: Sequence[int]) -> Counts:
     """Return the counts of a stretch of labels, which are in some blocks."""
-    layout = counted.plan.layout
-    arrays = (saved.load("write", saved.group(one), f"{one} {stretch}") for one in some)
-    return merge_counts([unpack(each, layout, counted.blocks.shape) for each in arrays])
+    layout, parts = counted.plan.layout, []
+    for block in some:
+        labels, table, high, single, *values = saved.load(
+            "write", saved.group(block), f"{block} {stretch}"
+        )
+        kept = Values(*values) if values else None
+        table, shape = np.asfortranarray(table), counted.blocks.shape
+        parts.append(Counts(labels, table, layout, shape, bool(single), kept, high))
+    return merge_counts(parts)
 
 
 def make_part(
-    counted: Counted, saved: Saved, stretch: int, some: Sequence[int], folder: Any
+    counted: Counted,
+    saved: Saved,
+    stretch: int,
+    some: Sequence[int],
+    folder: Any,
+    tracks: pd.DataFrame | None,
 ) -> tuple[int, dict[str, HostArray] | None]:
     """Make a part of the table from the counts of some blocks; write it if there is a folder."""
     counts = merged_counts(counted, saved, stretch, some)
     found = compute_columns(counts, counted.plan.columns, counted.spacing, "-")
     table = make_table(found, counted.names)
+    if tracks is not None:
+        table = with_tracks(table, counted.names, tracks)
     if folder is None:
         return stretch, table
     write_table(folder / f"part-{stretch:05}.parquet", table)
@@ -182,24 +191,6 @@ def _compact(final: HostArray, known: NDArray[np.int64]) -> NDArray[np.int32]:
     """Replace labels by their positions among the known ones, from 1; 0 stays 0."""
     places = np.searchsorted(known, final) + 1
     return np.where(final > 0, places, 0).astype(np.int32)
-
-
-def pack(counts: Counts) -> list[HostArray]:
-    """Return counts as a list of arrays, without those that are missing."""
-    values = counts.values or (None,) * len(Values._fields)
-    fields = [counts.labels, counts.table, counts.high, *values]
-    there = np.array([counts.single, *(one is not None for one in fields)])
-    return [there, *(one for one in fields if one is not None)]
-
-
-def unpack(arrays: Sequence[HostArray], layout: Any, shape: tuple[int, ...]) -> Counts:
-    """Return the counts that `pack` converted to arrays."""
-    (single, *there), *some = arrays
-    known = iter(some)
-    each: Any = (next(known) if has else None for has in there)
-    labels, table, high, *values = each
-    kept = Values(*values) if there[3] else None
-    return Counts(labels, np.asfortranarray(table), layout, shape, bool(single), kept, high)
 
 
 class Selection(NamedTuple):
@@ -224,11 +215,10 @@ class Selection(NamedTuple):
         self, pixels: NDArray[np.int64], begins: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
         """Return which objects are kept, from their pixels, first and last + 1 coordinates."""
-        layout = Layout(len(self.shape), self.stacked)
-        table = np.zeros((len(pixels), layout.width), np.int64)
-        table[:, 0] = pixels
-        table[:, layout["lows"]] = np.array(self.shape) - begins
-        table[:, layout["highs"]] = ends
-        counts = Counts(np.arange(1, len(pixels) + 1), table, layout, self.shape)
+        columns: Any = {"num_pixels": {"num_pixels": pixels}}
+        if self.exclude_border:
+            inside = ((begins > 0) & (ends < self.shape)) | (np.array(self.shape) < 2)
+            touches = ~inside[:, int(self.stacked) :].all(axis=1)
+            columns["touches_border"] = {"touches_border": touches}
         limits: Any = {"min_size": self.min_size, "max_size": self.max_size}
-        return select_components(counts, **limits, exclude_border=self.exclude_border)
+        return select_components(columns, **limits, exclude_border=self.exclude_border)

@@ -25,7 +25,6 @@ from equilabel.runs.labeled_runs import LabeledRuns
 
 from .blocks import cut_faces, number_components, pairs_across, split_sizes
 from .checkpoints import Faces, Part, checksum
-from .outputs import copy_past_caches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from .checkpoints import Saved
     from .engine import Run
     from .outputs import HeldLabels, Kept, Output
-    from .sources import Gray, GrayPart, Load, Readable
+    from .sources import Gray, GrayPart, Load, Loader
     from .tables import Counted, CountsOfBlock
 
 
@@ -87,7 +86,8 @@ def label_block(setup: Setup, block: int, load: Load) -> tuple[Part, Faces]:
     from equilabel.devices.cpu.renumbering import place_in_image
 
     pixels, _ = _parted(load())
-    origin = np.array(setup.blocks.origin(block), np.int64)
+    part = setup.blocks.slices(block)
+    origin = np.array([one.start for one in part], np.int64)
     values = np.empty(0, pixels.dtype)
     known = checksum(pixels) if setup.kept is None else 0
     staged = stage_block(pixels, setup.device)
@@ -101,7 +101,7 @@ def label_block(setup: Setup, block: int, load: Load) -> tuple[Part, Faces]:
         ends = cut_faces(labels, setup.blocks, block, setup.depth, len(flat))
         if setup.kept is not None and not stays:
             here = labels if isinstance(labels, LabeledRuns) else fetch_block(labels)
-            setup.kept.keep(block, setup.blocks.slices(block), here)
+            setup.kept.keep(block, part, here)
     faces, none = Faces(*ends, values), np.empty(0, np.int64)
     if not setup.by_blocks:
         shape, firsts = setup.blocks.shape, np.empty(len(flat), np.int64)
@@ -282,11 +282,7 @@ def _renumbered(
     signed = np.int64 if output.dtype.itemsize == 8 else np.int32
     if is_on_cuda(labels):
         moved = fetch_renumbered(labels, numbers.astype(signed, copy=False), output.view(part))
-        if not output.keeps:
-            return moved
-        mine = np.empty(moved.shape, moved.dtype)  # the pinned memory is reused
-        copy_past_caches(moved, mine, tuple(map(slice, [0] * mine.ndim, mine.shape)))
-        return mine
+        return moved.copy() if output.keeps else moved  # the pinned memory is reused
     final: HostArray = np.ascontiguousarray(labels, signed)
     one_row = (np.zeros(1, np.int64), final.size)
     renumber(final.reshape(-1), *one_row, numbers)
@@ -315,7 +311,7 @@ TOGETHER = 32  # most blocks that are compared in one task
 TASKS = 12  # of comparing, if there are enough blocks: more would wait for Python's lock
 
 
-def number_blocks(setup: Setup, source: Readable, run: Run) -> int:
+def number_blocks(setup: Setup, loader: Loader, run: Run) -> int:
     """Label all blocks that are not labeled yet; return the number of labels of the whole image."""
     blocks, saved = setup.blocks, setup.saved
     groups = saved.groups(blocks.number)
@@ -327,7 +323,7 @@ def number_blocks(setup: Setup, source: Readable, run: Run) -> int:
                 counts[block] = saved.part(block).listed
         else:
             rest.append(group)
-    tasks = ((setup, *some) for some in _loads(saved, blocks, rest, source))
+    tasks = ((setup, *some) for some in _loads(saved, blocks, rest, loader))
     done = blocks.number - sum(map(len, rest))
     results = run.each("label", label_group, tasks, blocks.number, done, lists=True)
     for block, count in results:
@@ -339,16 +335,16 @@ def number_blocks(setup: Setup, source: Readable, run: Run) -> int:
     numbers, count = number_components(
         saved, offsets, pairs, setup.select, device, by_blocks=setup.by_blocks
     )
-    saved.save_numbers(numbers)
+    saved.save_numbers(*numbers)
     return count
 
 
 def _loads(
-    saved: Saved, blocks: Blocks, groups: Iterable[range], source: Readable
+    saved: Saved, blocks: Blocks, groups: Iterable[range], loader: Loader
 ) -> Iterator[tuple[int, list[tuple[int, Load]]]]:
     """Yield the number of each group, its blocks and the functions that read them."""
     for group in groups:
-        loads = [(block, source.loader(blocks.slices(block))) for block in group]
+        loads = [(block, loader(blocks.slices(block))) for block in group]
         yield saved.group(group.start), loads
 
 
@@ -370,7 +366,7 @@ def _compare(
 
 def write_blocks(
     setup: Setup,
-    source: Readable,
+    loader: Loader,
     output: Output,
     run: Run,
     *,
@@ -384,7 +380,7 @@ def write_blocks(
         checks = ((saved, blocks, group, output) for group in groups)
         intact = set(chain.from_iterable(run.map_tasks(check_group, checks)))
         groups = [group for group in groups if group.start not in intact]
-    tasks = ((setup, *some, output) for some in _loads(saved, blocks, groups, source))
+    tasks = ((setup, *some, output) for some in _loads(saved, blocks, groups, loader))
     done = blocks.number - sum(map(len, groups))
     for _ in run.each(stage, write_group, tasks, blocks.number, done, lists=True):
         pass

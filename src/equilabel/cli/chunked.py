@@ -17,12 +17,13 @@ import numpy as np
 from equilabel.descriptions import describe_values
 from equilabel.forecast import of_elements
 from equilabel.storage.errors import refuse_without_room
-from equilabel.storage.files import folder_for
+from equilabel.storage.files import folder_for, is_remote
 from equilabel.storage.images import read_header
 from equilabel.storage.memory import free, readable
 from equilabel.storage.ome_zarr import find_image, is_zarr
+from equilabel.storage.remote import copy_tree
 
-from .inputs import expanded, printable, quoted, refuse_to_replace, stem
+from .inputs import printable, quoted, refuse_to_replace, stem
 from .options import (
     OME_ZARR,
     Options,
@@ -206,8 +207,8 @@ def _describe_values(image: LazyImage, sides: tuple[int, ...]) -> str:
 
 
 def run_in_chunks(
-    path: Path,
-    out: Path,
+    path: Any,
+    out: Any,
     options: Options,
     how: dict[str, Any],
     *,
@@ -217,8 +218,9 @@ def run_in_chunks(
 ) -> int:
     """Label an image block by block; write labels (Zarr), table and record; return the exit code.
 
-    `how` are the values of `ChunkOptions`, `why` is the reason for chunks, and `typed` are the
-    options that the user typed. Raises RefusedError before anything is written.
+    `path` and `out` may be at URLs, `how` are the values of `ChunkOptions`, `why` is the reason for
+    chunks, and `typed` are the options that the user typed. Raises RefusedError before anything is
+    written.
     """
     refuse_whole(options, why, typed)
     refuse_no_address(how["scheduler"], "threads", "processes")
@@ -294,7 +296,9 @@ def _label(
     parts, notes = places.labels / PARTS, axes.notes
     if parts.is_dir():  # a table of more than a million rows
         places = places._replace(table=places.table.with_suffix(".parquet"))
-        if places.table != parts:
+        if places.table != parts and is_remote(parts):
+            copy_tree(parts, places.table)
+        elif places.table != parts:
             shutil.copytree(parts, places.table)
         rows = f"The table has {found.num:,} rows: it is a folder of Parquet files, in their order."
         notes = (*notes, rows)
@@ -315,7 +319,9 @@ def _record(
     path: Path, places: Places, found: Segmentation, axes: Axes, units: dict[str, str]
 ) -> Record:
     """Return the record of the results; labels have no checksum, because each chunk has its own."""
-    table = describe_result(places.table, places.table.name)
+    file = printable(places.table.name)
+    at_url = is_remote(places.table)
+    table: Any = {"file": file, "sha256": ""} if at_url else describe_result(places.table, file)
     table["units"] = units
     return Record(
         printable(path),
@@ -349,7 +355,6 @@ def find_places(path: Path, out: Path, options: Options) -> Places:
     or if it is in the folder ``labels`` of an OME-Zarr. The table and the record are then inside.
     Raises RefusedError if the image would be damaged.
     """
-    out = expanded(out, "--out")
     table = f"table.{options.format}"
     if is_zarr_of_labels(out):
         places = Places(out, out / table, out / "record.json")
@@ -371,20 +376,33 @@ def find_places(path: Path, out: Path, options: Options) -> Places:
 def refuse_losses(places: Places) -> None:
     """Raise RefusedError if a complete or unfinished result would be lost."""
     every = dict.fromkeys((*places, places.table.with_suffix(".parquet")))
-    refuse_to_replace(list(filter(os.path.lexists, every)), "earlier ones")
+    present = list(filter(_is_there, every))
+    if present and is_remote(places.labels):
+        refuse(
+            f"--out at a URL must hold no earlier results; got {quoted(present[0])}. Remove them "
+            "there, or choose another URL."
+        )
+    refuse_to_replace(present, "earlier ones")
     begun = folder_for(places.labels)
-    if os.path.lexists(begun):
+    if _is_there(begun):
         refuse(
             f"results must not replace an unfinished run; got {quoted(begun)}. Pass --resume to "
             "go on with it, or --overwrite to begin again."
         )
 
 
+def _is_there(path: Any) -> bool:
+    return bool(path.exists()) if is_remote(path) else os.path.lexists(path)
+
+
 @contextmanager
 def setting_aside(labels: Path, *, wanted: bool) -> Iterator[None]:
-    """Keep earlier labels (a Zarr) until new ones are complete; restore them if none were begun."""
+    """Keep earlier labels (a Zarr) until new ones are complete; restore them if none were begun.
+
+    At a URL nothing can be renamed: earlier labels are refused there.
+    """
     kept = labels.with_name(f".{labels.name}.replaced")
-    if wanted and is_zarr(labels):
+    if wanted and not is_remote(labels) and is_zarr(labels):
         if kept.exists():
             shutil.rmtree(kept)
         os.replace(labels, kept)  # noqa: PTH105 - atomic

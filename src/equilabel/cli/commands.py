@@ -135,7 +135,7 @@ def batch(
 def segment(
     context: typer.Context,
     image: given.Image,
-    out: given.OutHere = Path(),
+    out: given.OutHere = ".",
     from_: given.From = None,
     **options: Any,
 ) -> int:
@@ -153,7 +153,8 @@ def segment(
     than --memory-limit: neither image nor labels need to fit into memory. Labels are then a Zarr,
     `NAME_labels.zarr`, without an overlay. If --out ends in `.zarr`, or is in the folder `labels`
     of the OME-Zarr, it is itself the Zarr of labels, with the table and the record in it. After
-    Ctrl-C, or whatever ended the run, --resume goes on with what is done.
+    Ctrl-C, or whatever ended the run, --resume goes on with what is done. A Zarr as IMAGE, and
+    --out, can be URLs, such as `s3://bucket/scan.ome.zarr`, with equilabel[cloud].
 
     For a first try of nuclei, or of other round objects, and then for example:
 
@@ -164,6 +165,7 @@ def segment(
     equilabel segment cells.tif --from results/run.json --min-size 30
     equilabel segment scan.ome.zarr --channel 0 --min-size 5um3 --out scan.ome.zarr/labels/nuclei
     equilabel segment scan.zarr --out results --scheduler tcp://host:8786 --resume
+    equilabel segment s3://bucket/scan.ome.zarr --out s3://bucket/scan.ome.zarr/labels/nuclei
     ```
 
     Exit codes: 0, the image was labeled; 1, it failed; 2, the command was refused; 130,
@@ -235,7 +237,7 @@ def measure(
 def relate(
     labels: given.Related,
     to: given.To = None,
-    out: given.OutHere = Path(),
+    out: given.OutHere = ".",
     **options: Any,
 ) -> int:
     """Find out which objects touch, which are near, and which lie in others.

@@ -10,11 +10,13 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import filterfalse
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from equilabel.storage.files import refuse_url
+from equilabel.storage.errors import in_words
+from equilabel.storage.files import is_remote, refuse_url
 from equilabel.storage.images import SUFFIXES, TIFF
 from equilabel.storage.ome_zarr import describes_labels, is_zarr
+from equilabel.storage.remote import locate
 
 from .options import Options, refuse
 
@@ -64,6 +66,35 @@ def expanded(word: Path | str, name: str = "INPUT") -> Path:
     except ValueError as error:
         refuse(str(error))
     return Path(os.path.expanduser(word))  # noqa: PTH111 - pathlib's raises
+
+
+def located(word: Path | str, name: str, *, writes: bool = False) -> Any:
+    """Return the path of an argument that may be a URL: a `UPath`, or what `expanded` returns."""
+    if "://" not in str(word):
+        return expanded(word, name)
+    try:
+        return locate(name, str(word), writes=writes)
+    except (ValueError, ImportError) as error:
+        refuse(str(error))
+
+
+def refuse_at_url(path: Any, out: Any) -> bool:
+    """Return whether an image or its results are at a URL; refuse what has no chunks there."""
+    if is_remote(path) and not is_zarr(path):
+        try:
+            got = f"a {path.fs.info(path.path)['type']}"
+        except Exception as error:  # each store raises its own
+            got = in_words(error)
+        refuse(
+            f"IMAGE at a URL must be a Zarr that can be read; got {quoted(path)}, {got}. Check URL "
+            "and permission. Other images, such as TIFF: download them, and pass their path."
+        )
+    if is_remote(out) and not (path.suffix.lower() in TIFF or is_zarr(path)):
+        refuse(
+            f"--out at a URL needs an image in chunks: a TIFF or a Zarr; got {quoted(path)}. Pass "
+            "a folder, and copy the results."
+        )
+    return is_remote(path) or is_remote(out)
 
 
 # ---- Images in files, folders and patterns

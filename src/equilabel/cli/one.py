@@ -309,7 +309,7 @@ OWN_RECORD = "_record.json"
 
 def run(
     word: str,
-    out: Path,
+    out: Any,
     options: Options,
     how: dict[str, Any],
     *,
@@ -325,17 +325,20 @@ def run(
     """
     for note in notes:
         complain(note)
-    path = inputs.expanded(word, "IMAGE")
+    path = inputs.located(word, "IMAGE")
+    out = inputs.located(out, "--out", writes=True)
     whole = options.series or find_spec("zarr") is None
     given = replace(options, too_large="refuse" if whole else "chunked")
     chunked = how["chunked"] or (is_zarr(path) and trial.is_zarr_of_labels(out))
-    if word.strip() and (why := trial.why_in_blocks(path, given, chunked=chunked)):
+    at_url = inputs.refuse_at_url(path, out)
+    why = "a URL" if at_url else trial.why_in_blocks(path, given, chunked=chunked)
+    if word.strip() and why:
         from .chunked import run_in_chunks
 
         return run_in_chunks(path, out, options, how, why=why, typed=typed, overwrite=overwrite)
     trial.refuse_own(typed)
     trial.check_formats(options)
-    path, out = _file(word, options), inputs.expanded(out, "--out")
+    path = _file(word, path, options)
     name = inputs.stem(path)
     if options.slices:
         inputs.refuse_among(path, out)
@@ -371,8 +374,7 @@ def run(
     return 0
 
 
-def _file(word: str, options: Options) -> Path:
-    path = inputs.expanded(word, "IMAGE")
+def _file(word: str, path: Path, options: Options) -> Path:
     kind = inputs.kind_of(path) if word.strip() else inputs.NOTHING
     wanted = FOLDER if options.slices else FILE
     if kind == wanted or (is_zarr(path) and not options.slices):

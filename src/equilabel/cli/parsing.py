@@ -319,7 +319,7 @@ To = Annotated[
     ),
 ]
 OutHere = Annotated[
-    Path,
+    str,
     typer.Option(
         metavar="FOLDER",
         help="Folder to write results to, by default the current one.",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .options import Options
 
 
-def run(word: str, to: str | None, out: Path, options: Options, *, overwrite: bool) -> int:
+def run(word: str, to: str | None, out: Path | str, options: Options, *, overwrite: bool) -> int:
     """Relate the objects of labels to each other, or to those of `to`; return the exit code."""
     from equilabel.storage.images import read_image
     from equilabel.storage.table import write_table

@@ -307,7 +307,7 @@ def takes_whole(path: Path, options: Options) -> bool:
 
 
 def needs_whole(options: Options) -> dict[str, object]:
-    """Return the options that need all pixels of an image at once, such as `track`."""
+    """Return the options that need all pixels of an image at once."""
     given = options.segment
     whole = {
         name: given[name]

@@ -23,6 +23,7 @@ from equilabel.measuring.checks import check_labels
 from equilabel.storage.metadata import knows_images
 
 from .checks import image_of, renamed
+from .overlaps import track_overlaps
 from .result import Segmentation, check_table, columns_in, meets, refuse_columns
 from .stages import check_track, default_properties, drop_components, numbers_of, with_tracks
 
@@ -119,7 +120,9 @@ def measure(
         some = None if values is None else values[k]
         parts.append(_measure_one(numbers[k], some, names, k, spacing))
     table: pd.DataFrame = pd.concat(parts, ignore_index=True)
-    return pd.DataFrame(with_tracks(dict(table.items()), names, numbers)) if track else table
+    if not track:
+        return table
+    return pd.DataFrame(with_tracks(dict(table.items()), names, track_overlaps(numbers)))
 
 
 def _measure_one(labels: Any, image: Any, names: list[str], frame: Any, spacing: Any) -> Any:

@@ -35,8 +35,9 @@ from .splitting import (
 from .thresholds import ThresholdedImage, from_mask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
+    import pandas as pd
     from numpy.typing import DTypeLike, NDArray
 
     from equilabel.array_types import Array, HostArray
@@ -329,11 +330,10 @@ def check_track(track: bool, stacked: bool) -> None:
         raise ValueError(message)
 
 
-def with_tracks(table: dict[Any, Any], names: list[str], labels: Array) -> dict[Any, Any]:
-    """Return a table with the columns of tracks inserted after "label" and "frame"."""
-    from .overlaps import track_overlaps
-
-    tracks = track_overlaps(labels)  # in the order of the table: of frames and labels
+def with_tracks(
+    table: dict[Any, Any], names: Sequence[str], tracks: pd.DataFrame
+) -> dict[Any, Any]:
+    """Return a table with the columns of tracks, of the same rows, after "label" and "frame"."""
     place = sum(name in ("label", "frame") for name in names[:2])
     columns = list(table.items())
     columns[place:place] = [(name, tracks[name].to_numpy()) for name in TRACKS]
@@ -439,4 +439,8 @@ class Stages(NamedTuple):
             table = {name: column[kept] for name, column in table.items()}
             if "label" in table:
                 table["label"] = np.arange(1, count + 1, dtype=table["label"].dtype)
-        return with_tracks(table, names, found.labels) if track else table, count
+        if track:  # in the order of the table: of frames and labels
+            from .overlaps import track_overlaps
+
+            table = with_tracks(table, names, track_overlaps(found.labels))
+        return table, count

@@ -331,10 +331,14 @@ def read_slices(
     if any(image.spacing != first.spacing or image.unit != first.unit for image in images):
         notes += ("Slices differ in their pixel size; that of the first was used (see --spacing).",)
     said = dict.fromkeys(note for image in images for note in image.notes)
-    pixels = _stacked(images)
+    plane = first.pixels
+    volume = np.empty((*plane.shape[:-2], len(images), *plane.shape[-2:]), plane.dtype)
+    for k in range(len(images)):
+        volume[..., k, :, :] = images[k].pixels
+        images[k] = first  # a plane that is copied is released
     return replace(
         first,
-        pixels=pixels,
+        pixels=volume,
         axes=first.axes.replace("YX", "ZYX"),
         interval=None,
         notes=(*notes, *said),
@@ -369,17 +373,6 @@ def _as_color(images: list[TiffImage], names: Sequence[str], color: TiffImage) -
             _refuse_slices("have one number of channels", got, OTHERS)
         found.append(image)
     return found
-
-
-def _stacked(images: list[TiffImage]) -> np.ndarray:
-    """Copy planes into a volume; each plane is released after it is copied."""
-    plane = images[0].pixels
-    shape = (*plane.shape[:-2], len(images), *plane.shape[-2:])
-    volume = np.empty(shape, plane.dtype)
-    for k in range(len(images)):
-        volume[..., k, :, :] = images[k].pixels
-        images[k] = images[0]
-    return volume
 
 
 def _refuse_slices(rule: str, got: object, remedy: str) -> NoReturn:

@@ -34,9 +34,14 @@ def free() -> int:
     """Return the bytes that the system, and the control groups of this process, still give."""
     if sys.platform == "win32":
         known = _of_windows()
-    elif not (known := [*_of_linux(), *_left_by_groups()]):
-        with suppress(ValueError, OSError):
-            known.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    else:
+        known = _left_by_groups()
+        with suppress(OSError, ValueError):
+            lines = (line.split() for line in MEMINFO.read_text().splitlines())
+            known += [int(line[1]) * 1024 for line in lines if line[:1] == ["MemAvailable:"]]
+        if not known:
+            with suppress(ValueError, OSError):
+                known.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     return min(known, default=UNKNOWN)
 
 
@@ -78,14 +83,6 @@ def slabs(shape: Sequence[int], itemsize: int) -> Iterator[tuple[slice, ...]]:
         count = max(1, SLAB // (math.prod(shape[1:]) * itemsize))
         for start in range(0, shape[0], count):
             yield (slice(start, start + count),)
-
-
-def _of_linux() -> list[int]:
-    with suppress(OSError, ValueError):
-        for line in MEMINFO.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return [int(line.split()[1]) * 1024]
-    return []
 
 
 def _left_by_groups() -> list[int]:

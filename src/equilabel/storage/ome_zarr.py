@@ -53,7 +53,8 @@ def is_zarr(path: Path) -> bool:
     """Return whether a path is the folder of a Zarr array or group, and can be read."""
     names = ("zarr.json", ".zgroup", ".zarray")
     try:
-        return path.is_dir() and any((path / name).is_file() for name in names)
+        folder = is_remote(path) or path.is_dir()  # a web server lists no folders
+        return folder and any((path / name).is_file() for name in names)
     except PermissionError:
         return False
 

@@ -267,7 +267,11 @@ def _draw(
     panels, corner = [], CAPTION if len(chosen) > 1 else (0, 0)
 
     def color_of(numbers: HostArray) -> NDArray[np.uint8]:
-        return (FIRST + SHADES * _lookup(numbers, known, colors)).astype(np.uint8)
+        found = numbers % len(PALETTE)
+        if known.size:
+            place = np.searchsorted(known, numbers).clip(max=known.size - 1)
+            found = np.where(known[place] == numbers, colors[place], found)
+        return (FIRST + SHADES * found.astype(np.intp)).astype(np.uint8)
 
     for shade, plane in zip(shades, planes, strict=True):
         panel = _outlined(shade, plane, color_of, factors, min(4, (factor + 1) // 2))
@@ -276,7 +280,11 @@ def _draw(
         panels.append(panel)
     if len(panels) == 1:
         return panels[0]
-    return _montage(panels, [_caption(index, image.shape) for index in chosen], columns)
+    captions = [
+        ", ".join(f"{place + 1}/{size}" for place, size in zip(index, image.shape, strict=False))
+        for index in chosen
+    ]
+    return _montage(panels, captions, columns)
 
 
 # ---------------------------------------------------------------------------- planes and sizes
@@ -427,13 +435,6 @@ def _colors(planes: list[HostArray]) -> tuple[HostArray, NDArray[np.intp]]:
     return known, np.array(colors, dtype=np.intp)
 
 
-def _lookup(labels: HostArray, known: HostArray, colors: NDArray[np.intp]) -> NDArray[np.intp]:
-    if not known.size:
-        return (labels % len(PALETTE)).astype(np.intp)
-    place = np.searchsorted(known, labels).clip(max=known.size - 1)
-    return np.where(known[place] == labels, colors[place], labels % len(PALETTE)).astype(np.intp)
-
-
 # --------------------------------------------------------------------------------------- montage
 
 
@@ -453,10 +454,6 @@ def _montage(
         sheet.paste(Image.fromarray(panel), (x, y))
         draw.text((x + 6, y + 4), caption, BRIGHTEST, font, stroke_width=2, stroke_fill=0)
     return np.asarray(sheet)
-
-
-def _caption(index: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    return ", ".join(f"{place + 1}/{size}" for place, size in zip(index, shape, strict=False))
 
 
 # ------------------------------------------------------------------------------------------- PNG

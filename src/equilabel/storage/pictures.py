@@ -46,7 +46,13 @@ def read_picture(
             bands = 4 if picture.mode == "P" else len(picture.getbands())
             item = 2 if deep else ITEM.get(picture.mode, 1)
             refuse_large(picture.width * picture.height * bands * item, memory_limit)
-            pixels = _decoded_deep(file) if deep else _decoded(picture, indices)
+            if deep:
+                import imagecodecs
+
+                file.seek(0)
+                pixels = np.asarray(imagecodecs.png_decode(file.read()))
+            else:
+                pixels = _decoded(picture, indices)
             notes = _notes(picture)
     pixels, left_out = _without_alpha(pixels)
     if pixels.ndim == 3 and (pixels == pixels[..., :1]).all():
@@ -90,14 +96,6 @@ def _opened(file: Any) -> Iterator[Any]:
 def _is_deep(picture: Any) -> bool:
     """Return whether a PNG has several channels of 16 bits, of which Pillow keeps 8 bits."""
     return picture.format == "PNG" and picture.tile[0][3] in ("LA;16B", "RGB;16B", "RGBA;16B")
-
-
-def _decoded_deep(file: Any) -> HostArray:
-    """Return the pixels of a PNG with all 16 bits, channels last."""
-    import imagecodecs
-
-    file.seek(0)
-    return np.asarray(imagecodecs.png_decode(file.read()))
 
 
 def _decoded(picture: Any, indices: bool) -> HostArray:

@@ -25,7 +25,26 @@ def locate(name: str, path: Any, *, writes: bool = False) -> Any:
     `name` is for messages. Options of a store come from the environment, or from a `UPath`.
     """
     if isinstance(path, str) and "://" in path:
-        path = _upath(name, path)
+        try:
+            from fsspec import get_filesystem_class
+            from upath import UPath
+
+            get_filesystem_class(path.partition("://")[0])
+        except ImportError as error:
+            message = (
+                f"{name} is a URL, which needs another library; got {error}. Install "
+                "equilabel[cloud] for S3, and what fsspec names for other stores."
+            )
+            raise ImportError(message) from error
+        except ValueError as error:
+            message = (
+                f"{name} must be a path, or a URL of a kind that fsspec knows, such as s3:// or "
+                f"gs://; got {path!r}. Correct it."
+            )
+            raise ValueError(message) from error
+        path = UPath(path)
+        if path.protocol in ("", "file", "local"):
+            path = Path(path.path)
     if not is_remote(path):
         found = check_path(name, path)
         refuse_url(name, found)
@@ -34,29 +53,6 @@ def locate(name: str, path: Any, *, writes: bool = False) -> Any:
         message = f"{name} must be in a store that can be written; got {str(path)!r}."
         raise ValueError(message)
     return path
-
-
-def _upath(name: str, url: str) -> Any:
-    """Return the path of a URL; the local path for ``file://``."""
-    try:
-        from fsspec import get_filesystem_class
-        from upath import UPath
-
-        get_filesystem_class(url.partition("://")[0])
-    except ImportError as error:
-        message = (
-            f"{name} is a URL, which needs another library; got {error}. Install "
-            "equilabel[cloud] for S3, and what fsspec names for other stores."
-        )
-        raise ImportError(message) from error
-    except ValueError as error:
-        message = (
-            f"{name} must be a path, or a URL of a kind that fsspec knows, such as s3:// or gs://; "
-            f"got {url!r}. Correct it."
-        )
-        raise ValueError(message) from error
-    found = UPath(url)
-    return Path(found.path) if found.protocol in ("", "file", "local") else found
 
 
 def zarr_store(path: Any, *, read_only: bool) -> Any:
@@ -95,7 +91,7 @@ def remove_tree(path: Any) -> None:
         path.fs.rm(path.path, recursive=True)
 
 
-def copy_tree(source: Any, target: Any, last: tuple[str, ...]) -> None:
+def copy_tree(source: Any, target: Any, last: tuple[str, ...] = ()) -> None:
     """Copy the files of a folder within a store; those at its top named `last` come last."""
     files, above = source.fs.find(source.path), len(source.path.strip("/"))
     names = [one.strip("/")[above:].strip("/") for one in files]
@@ -107,6 +103,7 @@ def copy_tree(source: Any, target: Any, last: tuple[str, ...]) -> None:
 
 def fingerprint(path: Any) -> list[list[Any]]:
     """List names, sizes and versions of the files of an image in a store."""
+    path.fs.invalidate_cache()
     found = path.fs.find(path.path, detail=True)
     marks = ("ETag", "etag", "md5Hash", "LastModified", "created", "mtime")
     return [

@@ -143,7 +143,10 @@ def read_table(path: Any, *, unit_row: bool = False) -> pd.DataFrame:
 def read_parts(folder: Any) -> Any:
     """Read the table in a folder of labels, by Dask if it does not fit; None if there is none."""
     if (folder / TABLE).is_file():
-        return read_table(folder / TABLE)
+        table = read_table(folder / TABLE)
+        if "event" in table:  # of tracks
+            table["event"] = np.where(table["event"].isna(), "", table["event"].astype(object))
+        return table
     if not (folder / PARTS).is_dir():
         return None
     import pandas as pd
@@ -169,20 +172,15 @@ def _suffix(path: Path | str) -> str:
         message = f"path must end in one of {list(SUFFIXES)}; got {str(path)!r}. Change the suffix."
         raise ValueError(message)
     if suffix == ".parquet":
-        needs_pyarrow()
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError as error:
+            message = (
+                f"a .parquet table needs pyarrow; got {error}. "
+                "Install with `pip install equilabel[parquet]`, or write .csv."
+            )
+            raise ImportError(message) from error
     return suffix
-
-
-def needs_pyarrow() -> None:
-    """Raise ImportError if pyarrow is not installed."""
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError as error:
-        message = (
-            f"a .parquet table needs pyarrow; got {error}. "
-            "Install with `pip install equilabel[parquet]`, or write .csv."
-        )
-        raise ImportError(message) from error
 
 
 def escaped(value: Any) -> Any:
@@ -215,8 +213,7 @@ def merge_tables(path: Path | str, parts: Sequence[Part], *, unit_row: bool = Fa
     they are. With `unit_row`, second lines have units; different ones are joined by "or".
     """
     with replacing(path) as unfinished:
-        if Path(path).suffix.lower() == ".parquet":
-            needs_pyarrow()
+        if _suffix(path) == ".parquet":
             _merge_parquet(unfinished, parts)
         else:
             _merge_csv(unfinished, parts, unit_row)

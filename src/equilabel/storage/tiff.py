@@ -164,22 +164,15 @@ def _opened(
                 check_alike(image, pages)
             if announced.kind in ("plain", "shaped"):
                 check_unclaimed(file, images, everything)
-            _check_memory(image, memory_limit)
+            page = image.keyframe
+            workers = min(tifffile.TIFF.MAXWORKERS, len(page.dataoffsets))
+            parts = 0 if page.is_contiguous else workers * math.prod(page.chunks)  # decoded at once
+            refuse_large(max(image.size, parts) * image.dtype.itemsize, memory_limit, least=SMALL)
             for page in image:
                 guard(page.keyframe)
             if announced.kind == "plain":
                 _try_others(image, pages)
         yield images, announced
-
-
-def _check_memory(image: Array, limit: int | None) -> None:
-    """Refuse an image that needs more memory than allowed, before it is decoded."""
-    import tifffile
-
-    page = image.keyframe
-    workers = min(tifffile.TIFF.MAXWORKERS, len(page.dataoffsets))
-    parts = 0 if page.is_contiguous else workers * math.prod(page.chunks)  # decoded at once
-    refuse_large(max(image.size, parts) * image.dtype.itemsize, limit, least=SMALL)
 
 
 def _written_one_by_one(images: Sequence[Any]) -> bool:
@@ -270,6 +263,10 @@ def _with_calibration(
     unit = tags.valueof(296, default=2)
     spacing, unit, interval, found = calibration(described, resolution, unit)
     count = pixels.shape[axes.index("C")] if "C" in axes else 1
+    which = (
+        f"The file holds {len(images)} images; number {series} was read and no other (choose with "
+        "--series, in Python series=).",
+    ) * (len(images) > 1)
     channels = described.channels
     if not channels and chosen.keyframe.photometric == 2 and count in (3, 4):
         channels = ("red", "green", "blue", "alpha")[:count]
@@ -282,17 +279,7 @@ def _with_calibration(
         channels=channels,
         series=series,
         series_count=len(images),
-        notes=(*_left_out(series, len(images)), *notes, *found),
-    )
-
-
-def _left_out(series: int, count: int) -> tuple[str, ...]:
-    """Return a note about which of several images was read; () if there is one."""
-    if count == 1:
-        return ()
-    return (
-        f"The file holds {count} images; number {series} was read and no other (choose with "
-        "--series, in Python series=).",
+        notes=(*which, *notes, *found),
     )
 
 
@@ -342,7 +329,11 @@ def write_labels(
     metadata |= {f"PhysicalSize{axis}Unit": word for axis in sizes}
     if interval is not None:
         metadata |= {"TimeIncrement": float(interval), "TimeIncrementUnit": "s"}
-    metadata["UUID"] = _identifier(labels, metadata)
+    # A UUID from the content: that of tifffile would tell the machine and the time.
+    about = f"{labels.dtype.str} {labels.shape} {sorted(metadata.items())}"
+    content = hashlib.sha256(about.encode())
+    content.update(np.ascontiguousarray(labels).data)
+    metadata["UUID"] = uuid.uuid5(uuid.NAMESPACE_OID, content.hexdigest()).urn
     tile = tuple(min(512, 16 * -(-size // 16)) for size in labels.shape[-2:])
     resolution: dict[str, Any] = {}
     if unit in LENGTHS and {"X", "Y"} <= set(sizes):
@@ -356,11 +347,3 @@ def write_labels(
         options: Any = {"photometric": "minisblack", "compression": "zlib", "tile": tile}
         writer.write(labels, **options, metadata=metadata, **resolution)
         writer.close()
-
-
-def _identifier(labels: HostArray, metadata: Mapping[str, object]) -> str:
-    """Return a UUID from the content: that of tifffile would tell the machine and the time."""
-    about = f"{labels.dtype.str} {labels.shape} {sorted(metadata.items())}"
-    content = hashlib.sha256(about.encode())
-    content.update(np.ascontiguousarray(labels).data)
-    return uuid.uuid5(uuid.NAMESPACE_OID, content.hexdigest()).urn

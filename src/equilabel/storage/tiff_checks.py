@@ -181,7 +181,9 @@ def _bytes(page: TiffPage, given: Decode) -> Decode:
 
     def decode(data: bytes | bytearray, index: int, **options: object) -> Any:
         depth, length, width, samples = given(None, index)[2]
-        line = -(-width * _bits(page, samples) // 8) * depth
+        bits = page.bitspersample
+        pixel = sum(bits) if isinstance(bits, tuple) else int(bits) * samples
+        line = -(-width * pixel // 8) * depth
         size, whole = line * length, line * _length(page)
         if page.fillorder == 2:
             import imagecodecs
@@ -245,12 +247,6 @@ def _allowed(
 def _length(page: TiffPage) -> int:
     """Return the number of rows of a whole strip or tile."""
     return int(page.tilelength if page.is_tiled else min(page.rowsperstrip, page.imagelength))
-
-
-def _bits(page: TiffPage, samples: int) -> int:
-    """Return the bits of a pixel in a strip or tile."""
-    bits = page.bitspersample
-    return sum(bits) if isinstance(bits, tuple) else int(bits) * samples
 
 
 def jpeg_frame(data: bytes) -> tuple[int, int, int] | None:

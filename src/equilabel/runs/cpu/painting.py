@@ -418,20 +418,3 @@ def stream_row(runs, columns, row, block, limit, line, out):
         else:
             paint_many(line, 0, pixels, begins, run, runs.parents)
         stream(line, out, begin)
-
-
-@njit(nogil=True, cache=True)
-def copy_rows(rows, starts, aligned, out):
-    """Copy labels, (R, W) of int, to rows that begin at `starts` in `out`, past the caches.
-
-    `aligned` says whether all starts are at multiples of 16 bytes.
-    """
-    width = rows.shape[1]
-    whole = width & ~63 if aligned else 0
-    for row in range(rows.shape[0]):
-        start = starts[row]
-        for begin in range(0, whole, 64):
-            stream(rows[row, begin:], out, start + begin)
-        for k in range(whole, width):
-            out[start + k] = rows[row, k]
-    fence()
