@@ -228,11 +228,10 @@ def _finish(
 
 
 def _add_of_runs(counts: Counts, found: Any, values: Array, plan: Plan) -> Counts:
-    """Add hulls, holes and medians from the runs that an accumulator of the host has kept."""
+    """Add hulls, holes and percentiles from the runs that an accumulator of the host has kept."""
     from equilabel.measuring.cpu.hulls import find_hulls
     from equilabel.measuring.cpu.sorted_runs import (
         count_filled,
-        find_medians,
         find_percentiles,
         sort_runs,
     )
@@ -246,10 +245,8 @@ def _add_of_runs(counts: Counts, found: Any, values: Array, plan: Plan) -> Count
         more["filled"] = count_filled(found, *runs)
     if needs & {"median", "percentiles"}:
         flat = values.reshape(prod(counts.shape), 1 if counts.single else values.shape[-1])
-        if "median" in needs:
-            more["medians"] = find_medians(found, *runs, flat)
-        if "percentiles" in needs:
-            more["percentiles"] = find_percentiles(found, *runs, flat, PERCENTS)
+        percents = (50,) * ("median" in needs) + PERCENTS * ("percentiles" in needs)
+        more["percentiles"] = find_percentiles(found, *runs, flat, percents)
     return replace(counts, **more)
 
 

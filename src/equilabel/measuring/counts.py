@@ -331,7 +331,7 @@ class Hulls(NamedTuple):
 class Counts:
     """Counts of every label that occurs, in ascending order.
 
-    `moments`, `hulls`, `filled`, `medians` and `percentiles` cannot be merged.
+    `moments`, `hulls`, `filled` and `percentiles` cannot be merged.
     """
 
     labels: NDArray[np.int64]
@@ -346,8 +346,7 @@ class Counts:
     periodic: tuple[bool, ...] = ()  # for each axis, or empty; boxes may end beyond the image
     hulls: Hulls | None = None
     filled: NDArray[np.int64] | None = None  # (N,), pixels of each label and of its holes
-    medians: NDArray[np.float64] | None = None  # (N, C)
-    percentiles: NDArray[np.float64] | None = None  # (N, C, percents)
+    percentiles: dict[int, NDArray[np.float64]] = field(default_factory=dict)  # (N, C); 50: medians
 
     @property
     def pixels(self) -> NDArray[np.int64]:
@@ -390,8 +389,7 @@ class Counts:
             periodic=self.periodic,
             hulls=None if self.hulls is None else self.hulls.select(kept),
             filled=None if self.filled is None else self.filled[kept],
-            medians=None if self.medians is None else self.medians[kept],
-            percentiles=None if self.percentiles is None else self.percentiles[kept],
+            percentiles={name: each[kept] for name, each in self.percentiles.items()},
         )
 
     def take(self, rows: NDArray[np.integer]) -> Counts:
@@ -438,9 +436,8 @@ def _check_mergeable(one: Counts, other: Counts) -> None:
     """Raise ValueError unless the counts of two parts can be merged."""
     alike = (one.layout, one.shape, one.single) == (other.layout, other.shape, other.single)
     same_values = (one.values is None) == (other.values is None)
-    whole = ("hulls", "filled", "medians", "percentiles")  # need all pixels of a label
-    parts = not any(
-        part.moments or part.periodic or any(getattr(part, name) is not None for name in whole)
+    parts = not any(  # these need all pixels of a label
+        part.moments or part.periodic or part.hulls or part.filled is not None or part.percentiles
         for part in (one, other)
     )
     if not (alike and same_values and parts):
