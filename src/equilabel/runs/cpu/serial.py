@@ -12,15 +12,14 @@ from equilabel.devices.cpu.bits import LAST, NONE, ONE, popcount, smaller
 from equilabel.devices.jit import Kernel, entry_point, inlined, is_kept, njit
 from equilabel.domains.grid import row_unions
 
-from .numbering import index, is_one, number, number_range, relabel, reorder
-from .packing import NOTHING, SEVERAL, begin, is_whole, pack, pack_values
+from .numbering import index, number, number_range, relabel, reorder
+from .packing import NOTHING, SEVERAL, begin, has_fractions, is_whole, pack, pack_values
 from .painting import (
     BYTE,
     EIGHT,
     paint,
     paint_few,
     paint_many,
-    paint_one,
     paint_part,
     paint_rows,
     spread,
@@ -91,9 +90,6 @@ def label_rows(pixels, plan, labels):
         return skip * SKIP
     parents = np.empty(rows * ((columns + 1) >> 1) + 1 + 64, np.int32)
     runs = link_rows(bits, plan[5] != 0, parents)
-    if is_one(parents, 2, runs + 1):
-        paint_one(bits[2:], columns, 0, rows, False, False, labels)
-        return skip * SKIP + 1
     parents[0] = 0
     components = number_range(parents, 1, runs + 1, np.int32(0))
     paint_rows_in_turn(bits, columns, parents, labels)
@@ -266,8 +262,7 @@ def label_values(pixels, level, plan, edges, row_edges, labels):
     bits = new_bits(labels, columns)
     unknown, counts = new_table(bits, plan[:AXES], 1, 1)
     rows = counts.size - 1
-    if not pack_values(pixels, columns, level[0], bounded, unknown, 0, rows, counts):
-        return FRACTIONS
+    pack_values(pixels, columns, level[0], bounded, unknown, 0, rows, counts)
     runs = index_runs(unknown, counts)
     if counts[rows] > 1:
         link_values(pixels, columns, runs, row_edges, (0, rows, 0, rows))
@@ -319,9 +314,6 @@ def number_runs(runs, counts, columns, labels):
     if counts[blocks] == 1:
         labels[:] = 0
         return 0
-    if is_one(runs.parents, 2, counts[blocks]):
-        paint_one(runs.bits, columns, 0, labels.size // columns, False, False, labels)
-        return 1
     slab = runs.grid[4] if runs.deep > 1 else 1
     ends = np.empty(blocks // slab + 1, np.int64)
     number(counts, runs.parents, 0, blocks, slab, 0, ends)
@@ -430,6 +422,8 @@ class SingleCall:
             return None
         count = label_runs(*asked)
         if count == RUN_VALUES:
+            if has_fractions(pixels, self._level[0], self._plan[6] != 0):
+                return FRACTIONS
             if not self._is_ready(label_values, asked):
                 return None
             count = label_values(*asked)

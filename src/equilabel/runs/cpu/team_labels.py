@@ -79,7 +79,7 @@ def do(job, kind, width, piece):
     elif kind == team.COUNT:
         a, b = first_run(job, piece), first_run(job, piece + 1)
         job.roots[piece + 1] = count(job.kernels[team.ROOTS], (job.runs.parents, a, b))
-    elif job.found[team.COMPONENTS] > 1:
+    else:
         rename(job, kind, piece)
 
 
@@ -205,13 +205,8 @@ def paint_piece(job, piece):
     """Write the labels of some rows."""
     given, runs, found, kernels, out = job.given, job.runs, job.found, job.kernels, job.out
     begin, end, columns = job.lines[piece], job.lines[piece + 1], given[team.COLUMNS]
-    blank, streamable = given[team.BLANK] != 0, given[team.STREAMABLE] != 0
-    if found[team.COMPONENTS] == 1:
-        asked = (runs.bits, columns, begin, end, blank, streamable, out)
-        call(kernels[team.ONE_LABEL], asked)
-    elif streamable and found[team.RUNS] <= runs.bits.size:
-        call(kernels[team.STREAMED], (runs, columns, begin, end, out))
-    elif found[team.RUNS] > 1 or not blank:
+    blank = given[team.BLANK] != 0
+    if found[team.RUNS] > 1 or not blank:
         call(kernels[team.ROWS], (runs, columns, begin, end, blank, out))
 
 
@@ -260,12 +255,11 @@ def label_in_team(grid: Grid, room: Callable[[], tuple[HostArray, bool]]) -> int
     if compare != "all":
         background[0] = np.asarray(level).view(np.uint8)
     out, blank = room()
-    streamed = not blank and painting.is_streamed(table.columns, out)
     given = job.given
     given[team.BOUNDED], given[team.BINARY] = compare != "all", not values
-    given[team.BLANK], given[team.STREAMABLE] = blank, streamed
+    given[team.BLANK] = blank
     job = job._replace(
-        kernels=_kernels(table.runs.tall, table.runs.deep, len(table.edges), streamed),
+        kernels=_kernels(table.runs.tall, table.runs.deep, len(table.edges)),
         pixels=image.reshape(-1).view(np.uint8),
         level=background,
         out=out,
@@ -280,7 +274,7 @@ def label_in_team(grid: Grid, room: Callable[[], tuple[HostArray, bool]]) -> int
 
 
 @cache
-def _kernels(tall: int, deep: int, edges: int, streamed: bool) -> Any:
+def _kernels(tall: int, deep: int, edges: int) -> Any:
     """Compile or load the kernels that a job calls, and return their addresses."""
     sample = team.sample_job()
     table, counts, ends, out = sample.runs, sample.counts, sample.ends, sample.out
@@ -293,7 +287,6 @@ def _kernels(tall: int, deep: int, edges: int, streamed: bool) -> Any:
         team.NUMBERS: (numbering.number, counts, parents, 0, 0, 0, 0, ends),
         team.FOLLOW: (numbering.follow, parents, 0, 0),
         team.ROWS: (painting.paint_rows, table, 0, 0, 0, True, out),
-        team.ONE_LABEL: (painting.paint_one, bits, 0, 0, 0, True, True, out),
     }
     if edges:
         asked[team.LINK] = (unions.link, table, lines, 0, True, span)
@@ -301,8 +294,6 @@ def _kernels(tall: int, deep: int, edges: int, streamed: bool) -> Any:
     if tall * deep > 1:
         asked[team.ORDER] = (numbering.reorder, table, 0, 0, ends, parents)
         asked[team.RENAME] = (numbering.relabel, parents, 0, 0, parents)
-    if streamed:
-        asked[team.STREAMED] = (painting.stream_rows, table, 0, 0, 0, out)
     kernels: list[Any] = [0] * team.KERNELS
     for place, (kernel, *arguments) in asked.items():
         kernels[place] = address(kernel, tuple(arguments))
