@@ -64,7 +64,7 @@ def unite(table: RunTable) -> None:
             before = (table.pixels, table.columns, table.runs, table.edges)
             unions.link_values(*before, span)
         elif len(table.edges):
-            unions.link(table.runs, table.edges, 0, False, span)
+            unions.link(table.runs, table.edges, 0, span)
     if table.domain is not None:
         boundaries.join_runs(table, table.domain)
 
@@ -77,11 +77,10 @@ def _unite_inside(table: RunTable, span: tuple[int, int]) -> None:
     if table.pixels is not None:
         unions.link_values(table.pixels, table.columns, runs, edges, within)
     elif len(edges):
-        single = runs.tall == 1
-        if single:
-            unions.link_rows_above(runs, within)
-        if len(edges) > single:
-            unions.link(runs, edges, int(single), True, within)
+        link_above = unions.link_rows_above if runs.tall == 1 else unions.link_blocks_above
+        link_above(runs, within)
+        if len(edges) > 1:
+            unions.link(runs, edges, 1, within)
 
 
 def number(table: RunTable) -> int:

@@ -29,6 +29,7 @@ from .run_table import AXES, SLACK, Runs
 from .unions import (
     first_contacts,
     link,
+    link_blocks_above,
     link_rows_above,
     link_values,
     unite_straight,
@@ -246,10 +247,12 @@ def label_runs(pixels, level, plan, edges, row_edges, labels):
     begin(unknown, 0, blocks, counts)
     runs = index_runs(unknown, counts)
     if counts[blocks] > 1:
-        within, single = (0, blocks, 0, blocks), runs.tall == 1
-        if single and edges.shape[0] > 0:
+        within = (0, blocks, 0, blocks)
+        if edges.shape[0] > 0 and runs.tall == 1:
             link_rows_above(runs, within)
-        link(runs, edges, np.int64(single), True, within)
+        elif edges.shape[0] > 0:
+            link_blocks_above(runs, within)
+        link(runs, edges, 1, within)
     return skip * SKIP + number_runs(runs, counts, columns, labels)
 
 

@@ -144,7 +144,7 @@ def _sleep(context, builder, signature, arguments):
 # Kinds of phases, in order; there are as many of `JOIN` as needed to join all parts in pairs.
 FIND, UNITE, JOIN, COUNT, NUMBER, RESOLVE, REORDER, RELABEL, PAINT = range(9)
 # Kernels, by their places in `Job.kernels`, which is 0 for a kernel that is not needed.
-PACK, BEGIN, INDEX, LINK_ROWS, LINK = range(5)
+PACK, BEGIN, INDEX, LINK_ABOVE, LINK = range(5)
 ROOTS, NUMBERS, FOLLOW, ORDER, RENAME, ROWS = range(5, 11)
 KERNELS = 11
 # Entries of `Job.given` and of `Job.found`.

@@ -161,11 +161,10 @@ def unite_part(job, part):
     begin, end = first_block(job, part), first_block(job, part + 1)
     call(kernels[team.INDEX], (runs, counts, begin, end))
     within = (begin, end, begin, end)
-    single = runs.tall == 1
-    if single and edges.shape[0] > 0:
-        call(kernels[team.LINK_ROWS], (runs, within))
-    if edges.shape[0] > single:
-        call(kernels[team.LINK], (runs, edges, np.int64(single), True, within))
+    if edges.shape[0] > 0:
+        call(kernels[team.LINK_ABOVE], (runs, within))
+    if edges.shape[0] > 1:
+        call(kernels[team.LINK], (runs, edges, 1, within))
 
 
 @called
@@ -176,7 +175,7 @@ def join(job, width, pair):
     middle = first_block(job, (2 * pair + 1) * width)
     end = first_block(job, smaller((2 * pair + 2) * width, parts))
     end = smaller(end, middle + job.given[team.REACH])
-    call(job.kernels[team.LINK], (job.runs, job.edges, 0, False, (middle, end, begin, middle)))
+    call(job.kernels[team.LINK], (job.runs, job.edges, 0, (middle, end, begin, middle)))
 
 
 @called
@@ -289,8 +288,9 @@ def _kernels(tall: int, deep: int, edges: int) -> Any:
         team.ROWS: (painting.paint_rows, table, 0, 0, 0, True, out),
     }
     if edges:
-        asked[team.LINK] = (unions.link, table, lines, 0, True, span)
-        asked[team.LINK_ROWS] = (unions.link_rows_above, table, span)
+        asked[team.LINK] = (unions.link, table, lines, 0, span)
+        link_above = unions.link_rows_above if tall == 1 else unions.link_blocks_above
+        asked[team.LINK_ABOVE] = (link_above, table, span)
     if tall * deep > 1:
         asked[team.ORDER] = (numbering.reorder, table, 0, 0, ends, parents)
         asked[team.RENAME] = (numbering.relabel, parents, 0, 0, parents)
