@@ -12,7 +12,7 @@ import numpy as np
 from equilabel.devices import fetch, passes, place, resolve, using
 
 from .checks import check_frames, check_not_negative
-from .counts import Counts, Hulls, Layout, Values, find_wide, means_of, upper_words
+from .counts import Counts, Hulls, Layout, Values, find_wide, means_of
 from .measurement import PERCENTS, Measurement
 from .moments import weighted_means
 
@@ -139,7 +139,8 @@ def _count_here(
     rows = find_wide(found.table, layout, labels.shape)
     if len(rows):
         kept = found if periodic else _with_runs(labels, layout, seconds=layout.seconds, box=box)
-        high = upper_words(found.table, layout, rows, kept.exact(rows))
+        high = found.table[:, layout.wide_columns].astype(np.float64)
+        high[rows] = kept.near(rows)
     counts = _finish(found, values, plan, labels.shape, high, periodic)
     if not plan.needs_host:
         return counts
@@ -201,7 +202,7 @@ def _finish(
     values: Array,
     plan: Plan,
     shape: tuple[int, ...],
-    high: NDArray[np.int64] | None,
+    high: NDArray[np.float64] | None,
     periodic: tuple[bool, ...] = (),
 ) -> Counts:
     """Sum over pixels what the table does not hold, and return counts on the host."""

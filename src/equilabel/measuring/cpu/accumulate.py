@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel.devices import threads
-from equilabel.measuring.counts import WORD, Layout
+from equilabel.measuring.counts import Layout
 
 from . import run_counts
 from .sources import (
@@ -157,14 +157,14 @@ class Accumulator:
 
         return self._sum(add, (len(self.labels), 4**rank))
 
-    def exact(self, rows: NDArray[np.int64]) -> HostArray:
-        """Return sums of coordinates, and of products of two, of some labels as Python integers.
+    def near(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return sums of coordinates, and of products of two, of some labels as floats.
 
-        `table` has them modulo 2**64, and floats tell what is missing. Runs must be kept.
+        `table` has them modulo 2**64. Runs must be kept.
         """
         layout = self.layout
-        (one, other), columns = layout.products, layout.wide_columns
-        near = np.zeros((len(rows), len(columns)))
+        one, other = layout.products
+        near = np.zeros((len(rows), len(layout.wide_columns)))
         for places, runs in self._runs_of(rows, continued=True):
             length = (runs[:, 2] - runs[:, 1]).astype(np.float64)
             middle = np.array([*self._rows(runs), (runs[:, 1] + runs[:, 2] - 1) / 2])
@@ -173,9 +173,7 @@ class Accumulator:
             if layout.seconds:
                 sums[-1] += length * (length**2 - 1) / 12
             near += np.stack([np.bincount(places, each, len(rows)) for each in sums], axis=1)
-        whole = np.vectorize(int, otypes=[object])(near)
-        missing = (self.table[np.ix_(rows, columns)] - whole + WORD // 2) % WORD - WORD // 2
-        return np.asarray(whole + missing)
+        return near
 
     def _runs_of(
         self, wanted: NDArray[np.int64], *, continued: bool = False
