@@ -99,17 +99,14 @@ class Accumulator:
                 run_counts.add_values(strip.runs, channel, self._columns, *parts)
             return found
 
-        if len(self.strips) == 1 and isinstance(self.slots[0], slice):  # nothing to add up
-            whole = add(self.strips[0])
-        else:
-            whole = room(len(self.labels))
-            sums, lows, highs, squares = whole
-            for slots, part in zip(self.slots, self._each(add), strict=True):
-                sums[:, slots] += part[0]
-                lows[:, slots] = np.minimum(lows[:, slots], part[1])
-                highs[:, slots] = np.maximum(highs[:, slots], part[2])
-                if small:
-                    squares[:, slots] += part[3]
+        whole = room(len(self.labels))
+        sums, lows, highs, squares = whole
+        for slots, part in zip(self.slots, self._each(add), strict=True):
+            sums[:, slots] += part[0]
+            lows[:, slots] = np.minimum(lows[:, slots], part[1])
+            highs[:, slots] = np.maximum(highs[:, slots], part[2])
+            if small:
+                squares[:, slots] += part[3]
         return tuple(found.T for found in whole[: 3 + small])
 
     def squares(self, values: HostArray, centers: HostArray) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ from equilabel.devices.cpu.bits import (
 )
 from equilabel.devices.jit import BORROWING, called, inlined, njit
 
-from .run_table import block_of, locate, new_position
+from .run_table import advance, block_at, locate, new_position
 
 # ---- Labels of 64 pixels at a time, or of eight with different labels
 # Each function is plain Python, with a twin of a few machine instructions that numba compiles.
@@ -169,59 +169,43 @@ def _pick(context, builder, table_type, table, begins, run):
 
 # ---- The pass from runs to pixels: every label is written once
 
+NO_LINES = np.empty((0, 2), np.int64)  # rows of an image, one after the other
 FEW = 4  # runs in a word up to which painting them one by one is faster
 BYTE = np.uint64(255)
 EIGHT = 8  # pixels that are written at once
 
 
 @njit(nogil=True, cache=True, **BORROWING)
-def paint_rows(runs, columns, first_row, last_row, blank, out):
-    """Write the label of its run to every pixel of some rows of `out`, (R * columns,) of int.
+def paint_rows(runs, columns, span, lines, blank, out):
+    """Write the label of its run to every pixel of some rows to `out`, flat, of int.
 
-    The `parents` of `runs` are labels by now. If `blank`, `out` holds zeros, and background is
-    skipped.
+    The `parents` of `runs` are labels by now. `span` is the first row and the last + 1 of an image;
+    or, if `lines`, (L, 2), is not empty, the first line and the last + 1: a row of the image, and
+    where it begins in `out`. If `blank`, `out` holds zeros, and background is skipped.
     """
-    shape, grid = runs.shape, runs.grid
-    limit = last_row * columns
+    first, last = span
     position = new_position()
-    row = first_row
-    while row < last_row:
-        locate(row, shape, position)
-        line = line_of_blocks(position, grid, runs.deep)
-        y = position[4]
-        end = smaller(row + shape[4] - y, last_row)
-        while row < end:
-            block = line + (y >> 1 if runs.tall > 1 else y)
-            paint_row(runs, columns, row, block, limit, blank, out)
-            row += 1
-            y += 1
-
-
-@njit(nogil=True, cache=True)
-def paint_lines(runs, columns, rows, starts, blank, out):
-    """Write the labels of chosen rows, each to its own place in `out`.
-
-    `rows` and `starts` are (L,) of int64: rows of the image, and where their first pixels are in
-    `out`. There is at least one run; see `paint_rows`.
-    """
-    whole, rest = columns >> 6, columns & 63
-    word = np.empty(64, out.dtype)
-    for line in range(rows.size):
-        row, start = rows[line], starts[line]
-        block = block_of(runs, row)
-        for place in range(whole):
-            paint_word(runs, row, block, place, start + 64 * place, blank, out)
-        if rest and not (blank and runs.bits[row, whole] == NONE):
-            paint_word(runs, row, block, whole, 0, False, word)
-            for k in range(rest):
-                out[start + 64 * whole + k] = word[k]
+    before = np.int64(-2)
+    for line in range(first, last):
+        row = np.int64(line)
+        start = row * columns
+        limit = last * columns  # up to there, more may be written: the next row follows
+        if lines.shape[0] > 0:
+            row, start = lines[line, 0], lines[line, 1]
+            limit = start + columns
+        if row == before + 1:
+            advance(runs.shape, position)
+        else:
+            locate(row, runs.shape, position)
+        before = row
+        paint_row(runs, columns, row, block_at(runs, position), start, limit, blank, out)
 
 
 @inlined
-def paint_row(runs, columns, row, block, limit, blank, out):
+def paint_row(runs, columns, row, block, start, limit, blank, out):
     """Write the labels of one row; words may be written as a whole if they end before `limit`."""
     for word in range(runs.bits.shape[1]):
-        begin = row * columns + 64 * word
+        begin = start + 64 * word
         if begin + 64 <= limit:
             paint_word(runs, row, block, word, begin, blank, out)
         elif runs.bits[row, word] != NONE or not blank:
@@ -297,18 +281,6 @@ def paint_part(out, begin, width, limit, pixels, begins, run, labels):
         run += np.int64((begins >> shift) & ONE)
         out[begin + k] = labels[run] if (pixels >> shift) & ONE != NONE else labels.dtype.type(0)
         k += 1
-
-
-@inlined
-def line_of_blocks(position, grid, deep):
-    """Return the first block of the line of blocks that contains a row."""
-    line = (position[0] * grid[1] + position[1]) * grid[2] + position[2]
-    return (line * grid[3] + position[3] // deep) * grid[4]
-
-
-# ---- Labels of blocks, copied into a large array
-# A store to a part of a cache line has to read the line first; writing whole lines past the caches
-# avoids this.
 
 
 @njit(nogil=True, cache=True)

@@ -120,7 +120,8 @@ def paint(table: RunTable, out: HostArray, blank: bool) -> None:
         if not blank:
             out[:] = 0
         return
-    painted = [(table.runs, table.columns, a, b, blank, out) for a, b in spans]
+    image = table.runs, table.columns
+    painted = [(*image, span, painting.NO_LINES, blank, out) for span in spans]
     threads.each(painting.paint_rows, painted)
 
 

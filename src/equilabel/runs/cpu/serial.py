@@ -9,7 +9,7 @@ import numpy as np
 from numpy import empty, ndarray
 
 from equilabel.devices.cpu.bits import LAST, NONE, ONE, popcount, smaller
-from equilabel.devices.jit import Kernel, entry_point, inlined, is_kept, njit
+from equilabel.devices.jit import Kernel, inlined, is_kept, njit
 from equilabel.domains.grid import row_unions
 
 from .numbering import index, number, number_range, relabel, reorder
@@ -64,18 +64,18 @@ def left_out(labels, size):
 # Each row is united with the one before it, without a table of runs and without blocks of rows: so
 # runs, and components, come in raster order.
 
-VALUES = -2  # returned instead of a number of components
+FRACTIONS, RUN_VALUES = -1, -2  # returned instead of a number of components
 FEW_RUNS = 3  # runs in a word up to which uniting them one by one is faster
 
 
 @njit(nogil=True, cache=True)
 def label_rows(pixels, plan, labels):
-    """Label an image of one or two axes; return components + `SKIP` * labels left out, or `VALUES`.
+    """Label an image of one or two axes; return components + `SKIP` * labels left out, or a code.
 
     `pixels` is (R * columns,) of unsigned integers. `plan` is (6,) of int64: rows; columns; the
     background; whether there is one; whether values tell components apart; whether corners touch.
     `labels`, of int32 and at least as large, is written from a multiple of 32 bytes on if it can
-    be. `VALUES` means that there are several values which tell components apart.
+    be. `RUN_VALUES` means that there are several values which tell components apart.
     """
     rows, columns = plan[0], plan[1]
     skip = left_out(labels, rows * columns)
@@ -85,7 +85,7 @@ def label_rows(pixels, plan, labels):
     background = pixels.dtype.type(plan[2])
     found, _ = pack(pixels, columns, background, plan[3] != 0, plan[4] == 0, bits[2:])
     if found == SEVERAL:
-        return VALUES
+        return RUN_VALUES
     if found == NOTHING:
         labels[:] = 0
         return skip * SKIP
@@ -199,7 +199,6 @@ def paint_rows_in_turn(bits, columns, parents, labels):
 
 # ---- The method `runs` in a single call, for images that one thread labels
 
-FRACTIONS, RUN_VALUES = -1, -2  # returned instead of a number of components
 PATIENCE = 100  # calls after which compiling is worth the time
 _left: dict[Any, int] = {}
 
@@ -325,7 +324,8 @@ def number_runs(runs, counts, columns, labels):
         order = np.zeros(components + 1, np.int32)
         reorder(runs, 0, blocks // slab, ends, order)
         relabel(runs.parents, 1, counts[blocks], order)
-    paint_rows(runs, columns, 0, labels.size // columns, False, labels)
+    lines = np.empty((0, 2), np.int64)
+    paint_rows(runs, columns, (0, labels.size // columns), lines, False, labels)
     return components
 
 
@@ -355,9 +355,7 @@ class SingleCall:
     ) -> None:
         compare, level, values = foreground
         size, columns, rank = int(np.prod(shape)), shape[-1], len(shape)
-        self._label_rows: Any = None  # entry point without a check of types, once it is found
         self._by_rows = dtype.kind in "bui" and not stacked and rank <= 2
-        self._wide = dtype.itemsize > 1
         self._by_rows &= size <= (FLAT if connectivity == 1 else FLAT_FULL)
         unsigned = UNSIGNED.get(dtype)
         self._view = unsigned
@@ -387,16 +385,7 @@ class SingleCall:
         else:
             labels = empty(image.shape, INT32)
             flat = labels.ravel()
-        by_rows = self._label_rows
-        if by_rows is not None:
-            if self._wide and not pixels.flags.aligned:
-                pixels = pixels.copy()
-            count = by_rows(pixels, self._row_plan, flat)
-            if count == RUN_VALUES:
-                self._by_rows, self._label_rows = False, None
-                count = self._label(pixels, flat)
-        else:
-            count = self._label(pixels, flat)
+        count = self._label(pixels if self._view is None else pixels.view(self._view), flat)
         if count is None:
             return None
         if labels is flat and out is None:
@@ -410,16 +399,12 @@ class SingleCall:
         """Label contiguous pixels; return the number of components, or None as `label` does."""
         count: int
         if self._by_rows:
-            few = pixels.view(f"u{pixels.itemsize}"), self._row_plan, labels
+            few = pixels, self._row_plan, labels
             if self._is_ready(label_rows, few):
                 count = label_rows(*few)
                 if count != RUN_VALUES:
-                    if pixels.flags.aligned:  # later calls make sure of this
-                        self._label_rows = entry_point(label_rows, few)
                     return count
                 self._by_rows = False  # similar images probably have several values, too
-        if self._view is not None:
-            pixels = pixels.view(self._view)
         asked = pixels, self._level, self._plan, self._edges, self._row_edges, labels
         if not self._is_ready(label_runs, asked):
             return None

@@ -206,7 +206,7 @@ def paint_piece(job, piece):
     begin, end, columns = job.lines[piece], job.lines[piece + 1], given[team.COLUMNS]
     blank = given[team.BLANK] != 0
     if found[team.RUNS] > 1 or not blank:
-        call(kernels[team.ROWS], (runs, columns, begin, end, blank, out))
+        call(kernels[team.ROWS], (runs, columns, (begin, end), job.pieces[:0], blank, out))
 
 
 @called
@@ -285,7 +285,7 @@ def _kernels(tall: int, deep: int, edges: int) -> Any:
         team.ROOTS: (numbering.count_roots, parents, 0, 0),
         team.NUMBERS: (numbering.number, counts, parents, 0, 0, 0, 0, ends),
         team.FOLLOW: (numbering.follow, parents, 0, 0),
-        team.ROWS: (painting.paint_rows, table, 0, 0, 0, True, out),
+        team.ROWS: (painting.paint_rows, table, 0, (0, 0), lines, True, out),
     }
     if edges:
         asked[team.LINK] = (unions.link, table, lines, 0, span)
