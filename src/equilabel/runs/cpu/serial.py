@@ -15,19 +15,16 @@ from equilabel.domains.grid import row_unions
 from .numbering import index, number, number_range, relabel, reorder
 from .packing import NOTHING, SEVERAL, begin, has_fractions, is_whole, pack, pack_values
 from .painting import (
-    BYTE,
     EIGHT,
     paint,
     paint_few,
     paint_many,
     paint_part,
     paint_rows,
-    spread,
 )
 from .painting import FEW as FEW_PAINTED
 from .run_table import AXES, SLACK, Runs
 from .unions import (
-    first_contacts,
     link,
     link_blocks_above,
     link_rows_above,
@@ -65,7 +62,6 @@ def left_out(labels, size):
 # runs, and components, come in raster order.
 
 FRACTIONS, RUN_VALUES = -1, -2  # returned instead of a number of components
-FEW_RUNS = 3  # runs in a word up to which uniting them one by one is faster
 
 
 @njit(nogil=True, cache=True)
@@ -126,17 +122,6 @@ def link_rows(bits, full, parents):
             events = begins_above & (v | (v << corner) | (carry & corner)) & ~begins
             if full:  # not where the row before the last joins this run to the one before it
                 events &= ~((bits[row - 2, word] << ONE) & (u << (ONE + ONE)) & (v << ONE))
-            if count > FEW_RUNS:
-                if firsts == NONE:  # every run that touches these begins later than they do
-                    firsts = first_contacts(events, begins) & ~(begins ^ (begins - ONE))
-                    events &= ~firsts
-                if in_order(firsts, begins, begins_above):
-                    upto = firsts ^ (firsts - ONE)
-                    run = last + popcount(begins & upto)
-                    other = above + popcount(begins_above & upto) - 1
-                    for k in range(0, popcount(firsts), EIGHT):
-                        spread(parents, run + k, BYTE, BYTE, other + k, parents)
-                    firsts = NONE
             while firsts != NONE:
                 upto = firsts ^ (firsts - ONE)
                 run = np.uint64(last + popcount(begins & upto))
@@ -149,25 +134,6 @@ def link_rows(bits, full, parents):
             carry = v >> LAST
             carry_above = u >> LAST
     return last
-
-
-@inlined
-def in_order(firsts, begins, begins_above):
-    """Return whether the last runs of a word touch equally many in order: a copy then unites them.
-
-    `firsts` marks where runs that begin in this word first touch the row above; `begins` and
-    `begins_above` where runs begin.
-    """
-    if firsts == NONE:
-        return False
-    later = ~(firsts ^ (firsts - ONE))  # columns after the lowest
-    if popcount(begins & later) + 1 != popcount(firsts):
-        return False
-    between = begins_above & later
-    if first_contacts(between, firsts << ONE) != between:
-        return False
-    beyond = 1 if between & ~firsts > firsts else 0  # the last run begins after the last contact
-    return popcount(between) + 1 == popcount(firsts) + beyond
 
 
 @inlined
