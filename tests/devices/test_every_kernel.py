@@ -29,7 +29,7 @@ from equilabel.chunked.checkpoints import checksum
 from equilabel.devices import passes
 from equilabel.labeling.graphs import label_bonds_by_runs
 from equilabel.papers import load_passes, load_recipe
-from equilabel.runs.cpu import team_labels
+from equilabel.runs.cpu import painting, team_labels
 from equilabel.segmentation import splitting
 from equilabel.simulation.cpu import potts
 from graphs import GRAPHS, expected_components
@@ -110,6 +110,7 @@ def test_stripes_that_lean_are_labeled_with_gaps_and_specks(slope):
 @pytest.mark.parametrize("shape", [(37, 64), (40, 67), (9, 8, 70), (5, 4, 5, 6)], ids=str)
 def test_a_team_labels_every_kind_of_image(monkeypatch, many_threads, shape):
     monkeypatch.setattr(team_labels, "_left", 0)  # at the first image
+    monkeypatch.setattr(painting, "LARGE", 0)  # past the caches
     many_threads(4)
     for make in KINDS.values():
         image = make(shape)
@@ -278,7 +279,7 @@ def test_small_masks_are_labeled_row_by_row(shape):
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("shape", [(1,), (200,), (9, 64), (6, 70), (5, 2, 68)], ids=str)
-def test_masks_of_one_component_are_labeled_and_measured(shape):
+def test_masks_of_one_component_are_labeled_and_measured(shape, monkeypatch):
     comb = np.indices(shape)[-1] % 2 == 0
     comb[:1] = True
     island = np.ones(shape, bool)
@@ -287,13 +288,15 @@ def test_masks_of_one_component_are_labeled_and_measured(shape):
     for mask in (np.ones(shape, bool), np.zeros(shape, bool), comb, island, ~comb):
         for connectivity in (1, len(shape)):
             expected = expected_labels(mask, None, connectivity)
-            out = np.full(shape, -1, np.int32)
-            asked = {"connectivity": connectivity, "properties": ["num_pixels"]}
-            _, table = label(mask, out=out, **asked)
-            np.testing.assert_array_equal(out, expected)
-            assert table["num_pixels"].tolist() == np.bincount(expected.ravel())[1:].tolist()
-            labels = label(mask.astype(np.uint16), connectivity=connectivity)
-            np.testing.assert_array_equal(labels, expected)
+            for least in (0, 2**25):
+                monkeypatch.setattr("equilabel.runs.cpu.painting.LARGE", least)
+                out = np.full(shape, -1, np.int32)
+                asked = {"connectivity": connectivity, "properties": ["num_pixels"]}
+                _, table = label(mask, out=out, **asked)
+                np.testing.assert_array_equal(out, expected)
+                assert table["num_pixels"].tolist() == np.bincount(expected.ravel())[1:].tolist()
+                labels = label(mask.astype(np.uint16), connectivity=connectivity)
+                np.testing.assert_array_equal(labels, expected)
 
 
 @pytest.mark.parametrize("shape", [(5, 67), (3, 4, 66)], ids=str)

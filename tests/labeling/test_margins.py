@@ -10,6 +10,7 @@ from equilabel.labeling import output
 from equilabel.measuring import count_part
 from equilabel.measuring.counts import steps_to
 from equilabel.measuring.cpu.neighbor_bits import compare
+from equilabel.runs.cpu import painting
 from equilabel.runs.cpu import passes as runs
 
 GUARD = 0xA5
@@ -30,9 +31,11 @@ def guarded(shape, dtype, offset):
     return memory, memory[begin : begin + size].view(dtype).reshape(shape), (begin, begin + size)
 
 
+@pytest.mark.parametrize("large", [painting.LARGE, 0], ids=["", "past the caches"])
 @pytest.mark.parametrize("dtype", ["u1", "i2", "u4", "i8"])
 @pytest.mark.parametrize("kind", IMAGES)
-def test_labels_stay_inside_out_wherever_it_begins(kind, dtype):
+def test_labels_stay_inside_out_wherever_it_begins(kind, dtype, large, monkeypatch):
+    monkeypatch.setattr(painting, "LARGE", large)
     rng = np.random.default_rng(7)
     step = np.dtype(dtype).itemsize
     for number, width in enumerate(WIDTHS):
@@ -53,6 +56,18 @@ def test_an_image_without_foreground_clears_out(dtype):
             out = np.full(shape, 77, dtype)
             label(image, image.flat[0].item(), out=out)
             assert not out.any()
+
+
+@pytest.mark.parametrize("shape", [(6, 64), (7, 132), (3, 5, 72), (5, 4)], ids=str)
+@pytest.mark.parametrize("kind", IMAGES)
+def test_labels_written_past_the_caches_are_the_same(kind, shape, monkeypatch):
+    image = IMAGES[kind](shape, np.random.default_rng(5))
+    image[-1, 1:] = 0  # rows of no pixels beside rows of some
+    monkeypatch.setattr(painting, "LARGE", 0)
+    for connectivity in (1, len(shape)):
+        out = np.full(shape, -1, np.int64)
+        label(image, connectivity=connectivity, out=out)
+        np.testing.assert_array_equal(out, label(image, connectivity=connectivity))
 
 
 def test_large_arrays_of_labels_begin_with_a_large_page(monkeypatch):

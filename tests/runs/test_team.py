@@ -14,8 +14,8 @@ from equilabel import label
 from equilabel.devices import threads
 from equilabel.devices.jit import generalized, njit
 from equilabel.labeling import output
+from equilabel.runs.cpu import painting, team, team_labels
 from equilabel.runs.cpu import passes as runs
-from equilabel.runs.cpu import team, team_labels
 from equilabel.runs.cpu import team as team_jobs
 from equilabel.runs.cpu import team_labels as team_phases
 from equilabel.samples import spiral
@@ -86,6 +86,18 @@ def test_regions_join_across_all_parts(many_threads, jobs, name):
     for hops in (1, 2):
         check_equal(many_threads, spiral(131), 16, connectivity=hops)
     assert len(jobs) == 10
+
+
+@pytest.mark.parametrize("large", [0, 2**25], ids=["past the caches", "through the caches"])
+def test_labels_are_written_past_the_caches_or_through_them(monkeypatch, many_threads, jobs, large):
+    monkeypatch.setattr(painting, "LARGE", large)
+    for kind in KINDS.values():
+        for shape in ((40, 128), (33, 68)):
+            image = kind(shape)
+            out = np.full(shape, 9, np.int32)
+            check_equal(many_threads, image, 4, out=out)
+    assert len(jobs) == 2 * len(KINDS)
+    assert {job.given[team_jobs.STREAMABLE] for job in jobs} == {large == 0}
 
 
 def test_a_background_of_another_value_and_none_are_respected(many_threads, jobs):

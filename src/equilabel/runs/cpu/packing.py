@@ -170,17 +170,18 @@ def pack(pixels, columns, background, bounded, binary, bits):
 
 
 CACHED = 2**17  # pixels that are compared, and packed while in the cache
+PART = 2**14  # pixels that NumPy looks at while in the cache
 
 
 def has_fractions(pixels, background, bounded):
     """Return whether some of (P,) pixels are not whole numbers, and not background if `bounded`."""
     if pixels.dtype.kind != "f":
         return False
-    for first in range(0, len(pixels), CACHED):
-        part = pixels[first : first + CACHED]
+    for first in range(0, len(pixels), PART):
+        part = pixels[first : first + PART]
         with np.errstate(invalid="ignore"):
             odd = part - np.trunc(part) != 0  # NaN if infinite
-        if (odd & (part != background)).any() if bounded else odd.any():
+        if odd.any() and not (bounded and (part[odd] == background).all()):
             return True
     return False
 

@@ -283,6 +283,36 @@ def paint_part(out, begin, width, limit, pixels, begins, run, labels):
         k += 1
 
 
+# ---- Labels that are written past the caches, where these do not hold them
+# A store to a part of a cache line has to read the line first; writing whole lines past the caches
+# avoids this. It is slower for fresh memory, which is in the caches since the system cleared it.
+
+LARGE = 2**25  # bytes of labels that do not fit into the caches
+PIECE = 2**14  # labels that are painted before they are copied
+
+
+def is_streamed(columns, out):
+    """Return whether labels are larger than the caches, in rows that begin at 16 bytes."""
+    aligned = out.ctypes.data % 16 == 0 and columns * out.itemsize % 16 == 0
+    return aligned and out.nbytes >= LARGE
+
+
+@njit(nogil=True, cache=True)
+def stream_rows(runs, columns, span, out):
+    """Write the labels of some rows as `paint_rows` does, by way of a piece that is copied."""
+    first, last = span
+    tall = max(1, PIECE // columns)
+    room = np.empty((tall, columns), out.dtype)
+    lines = np.empty((tall, 2), np.int64)
+    for row in range(first, last, tall):
+        rows = min(tall, last - row)
+        for k in range(rows):
+            lines[k, 0] = row + k
+            lines[k, 1] = k * columns
+        paint_rows(runs, columns, (0, rows), lines, False, room.reshape(-1))
+        copy_rows(room[:rows], (row + np.arange(rows)) * columns, True, out)
+
+
 @njit(nogil=True, cache=True)
 def copy_rows(rows, starts, aligned, out):
     """Copy labels, (R, W) of int, to rows that begin at `starts` in `out`, past the caches.

@@ -120,7 +120,10 @@ def paint(table: RunTable, out: HostArray, blank: bool) -> None:
         if not blank:
             out[:] = 0
         return
-    image = table.runs, table.columns
+    image, few = (table.runs, table.columns), int(table.counts[-1]) <= table.runs.bits.size
+    if not blank and few and painting.is_streamed(table.columns, out):
+        threads.each(painting.stream_rows, [(*image, span, out) for span in spans])
+        return
     painted = [(*image, span, painting.NO_LINES, blank, out) for span in spans]
     threads.each(painting.paint_rows, painted)
 

@@ -145,10 +145,10 @@ def _sleep(context, builder, signature, arguments):
 FIND, UNITE, JOIN, COUNT, NUMBER, RESOLVE, REORDER, RELABEL, PAINT = range(9)
 # Kernels, by their places in `Job.kernels`, which is 0 for a kernel that is not needed.
 PACK, BEGIN, INDEX, LINK_ABOVE, LINK = range(5)
-ROOTS, NUMBERS, FOLLOW, ORDER, RENAME, ROWS = range(5, 11)
-KERNELS = 11
+ROOTS, NUMBERS, FOLLOW, ORDER, RENAME, ROWS, STREAMED = range(5, 12)
+KERNELS = 12
 # Entries of `Job.given` and of `Job.found`.
-COLUMNS, BOUNDED, BINARY, BLANK, SLAB, REACH, LOOKS = range(7)
+COLUMNS, BOUNDED, BINARY, BLANK, STREAMABLE, SLAB, REACH, LOOKS = range(8)
 COMPONENTS, SEVERAL, RUNS = range(3)
 
 PIECES, PARTS = 4, 2  # for each thread: some begin later than others, some are interrupted
@@ -159,7 +159,7 @@ SPINS = 20_000  # polls of the board, some 1 ms, before a thread gives up its co
 class Job(NamedTuple):
     """All arrays that a team shares; see `RunTable` and `Runs` for those not explained here."""
 
-    kernels: Array  # (11,) of uint64: addresses
+    kernels: Array  # (12,) of uint64: addresses
     board: Array  # from `new_board`
     phases: Array  # (P, 3) of int64: kind, pieces, and for `JOIN` the parts on either side
     given: Array  # of int64, see `COLUMNS`
@@ -190,7 +190,7 @@ def make_job(table: RunTable, helpers: int) -> Job:
     lines = _cut(table.rows, _most(PIECES, helpers, size))
     several_rows = found.deep * found.tall > 1
     crowded = threads.available() > threads.cores()
-    given = np.zeros(7, np.int64)
+    given = np.zeros(8, np.int64)
     given[COLUMNS] = table.columns
     given[SLAB] = table.slab
     given[REACH] = table.farthest
@@ -206,7 +206,8 @@ def make_job(table: RunTable, helpers: int) -> Job:
         found=np.zeros(3, np.int64),
         pixels=None,
         level=None,
-        **_memory(found, found.starts.size),  # as many runs as words
+        # As many runs as words: with more, labels are not written past the caches.
+        **_memory(found, found.starts.size),
         counts=table.counts,
         edges=table.edges,
         pieces=np.stack([pieces, rows], axis=1),

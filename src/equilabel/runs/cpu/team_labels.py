@@ -204,8 +204,10 @@ def paint_piece(job, piece):
     """Write the labels of some rows."""
     given, runs, found, kernels, out = job.given, job.runs, job.found, job.kernels, job.out
     begin, end, columns = job.lines[piece], job.lines[piece + 1], given[team.COLUMNS]
-    blank = given[team.BLANK] != 0
-    if found[team.RUNS] > 1 or not blank:
+    blank, streamable = given[team.BLANK] != 0, given[team.STREAMABLE] != 0
+    if streamable and 1 < found[team.RUNS] <= runs.bits.size:
+        call(kernels[team.STREAMED], (runs, columns, (begin, end), out))
+    elif found[team.RUNS] > 1 or not blank:
         call(kernels[team.ROWS], (runs, columns, (begin, end), job.pieces[:0], blank, out))
 
 
@@ -256,9 +258,10 @@ def label_in_team(grid: Grid, room: Callable[[], tuple[HostArray, bool]]) -> int
     out, blank = room()
     given = job.given
     given[team.BOUNDED], given[team.BINARY] = compare != "all", not values
-    given[team.BLANK] = blank
+    streamed = not blank and painting.is_streamed(table.columns, out)
+    given[team.BLANK], given[team.STREAMABLE] = blank, streamed
     job = job._replace(
-        kernels=_kernels(table.runs.tall, table.runs.deep, len(table.edges)),
+        kernels=_kernels(table.runs.tall, table.runs.deep, len(table.edges), streamed),
         pixels=image.reshape(-1).view(np.uint8),
         level=background,
         out=out,
@@ -273,7 +276,7 @@ def label_in_team(grid: Grid, room: Callable[[], tuple[HostArray, bool]]) -> int
 
 
 @cache
-def _kernels(tall: int, deep: int, edges: int) -> Any:
+def _kernels(tall: int, deep: int, edges: int, streamed: bool) -> Any:
     """Compile or load the kernels that a job calls, and return their addresses."""
     sample = team.sample_job()
     table, counts, ends, out = sample.runs, sample.counts, sample.ends, sample.out
@@ -294,6 +297,8 @@ def _kernels(tall: int, deep: int, edges: int) -> Any:
     if tall * deep > 1:
         asked[team.ORDER] = (numbering.reorder, table, 0, 0, ends, parents)
         asked[team.RENAME] = (numbering.relabel, parents, 0, 0, parents)
+    if streamed:
+        asked[team.STREAMED] = (painting.stream_rows, table, 0, (0, 0), out)
     kernels: list[Any] = [0] * team.KERNELS
     for place, (kernel, *arguments) in asked.items():
         kernels[place] = address(kernel, tuple(arguments))
