@@ -403,7 +403,7 @@ class Counts:
         if self.high is not None:
             high = np.zeros((len(labels), len(self.layout.wide_columns)))
             for row, part in zip(rows, (self, other), strict=True):
-                high[row] += part.high
+                high[row] += np.asarray(part.high)
         return Counts(labels, table, self.layout, self.shape, self.single, values, high)
 
 
