@@ -279,8 +279,7 @@ def test_small_masks_are_labeled_row_by_row(shape):
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("shape", [(1,), (200,), (9, 64), (6, 70), (5, 2, 68)], ids=str)
-def test_masks_of_one_component_are_painted_and_measured_without_numbers(shape, monkeypatch):
-    monkeypatch.setattr("equilabel.runs.cpu.passes.MANY", 1)
+def test_masks_of_one_component_are_labeled_and_measured(shape, monkeypatch):
     comb = np.indices(shape)[-1] % 2 == 0
     comb[:1] = True
     island = np.ones(shape, bool)

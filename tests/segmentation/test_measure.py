@@ -22,6 +22,12 @@ def test_without_an_image_nothing_of_it_is_measured():
         measure(FOUND.labels, properties=["intensity_mean"])
 
 
+def test_columns_are_in_the_order_in_which_they_are_asked_for():
+    for names in (["area", "label"], ["label", "area"], ["area"], ["area", "bbox", "label"]):
+        table = measure(FOUND.labels, properties=names)
+        assert list(dict.fromkeys(name.split("-")[0] for name in table)) == names
+
+
 def test_labels_may_have_gaps_and_repeat_from_frame_to_frame():
     labels = np.array([[[7, 7, 0], [0, 0, 3]], [[7, 0, 0], [0, 0, 0]]])
     table = measure(labels, properties=["label", "frame", "area"], stacked=True, track=True)

@@ -104,18 +104,6 @@ def is_kept(kernel: Kernel, arguments: tuple[Any, ...]) -> bool:
     return known in kernel.overloads or kernel._cache.holds(known, kernel.targetctx)
 
 
-def entry_point(kernel: Kernel, arguments: tuple[Any, ...]) -> Callable[..., Any]:
-    """Return what a call of a compiled kernel comes to: types of arguments are not looked at again.
-
-    `arguments` are those of an earlier call of a kernel made by `njit`. Later ones have to be of
-    the same types and contiguous, or of types that are stored alike; nothing checks it.
-    """
-    if config.DISABLE_JIT:
-        return kernel  # type: ignore[no-any-return]
-    known = tuple(generalized(numba.typeof(each)) for each in arguments)
-    return kernel.overloads[known].entry_point  # type: ignore[no-any-return]
-
-
 def inlined(function: Callable[..., Any]) -> Kernel:
     """Compile a function into those that call it; it allocates nothing.
 

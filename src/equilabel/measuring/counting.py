@@ -12,7 +12,7 @@ import numpy as np
 from equilabel.devices import fetch, passes, place, resolve, using
 
 from .checks import check_frames, check_not_negative
-from .counts import Counts, Hulls, Layout, Values, find_wide, means_of, upper_words
+from .counts import Counts, Hulls, Layout, Values, find_wide, means_of
 from .measurement import PERCENTS, Measurement
 from .moments import weighted_means
 
@@ -139,7 +139,8 @@ def _count_here(
     rows = find_wide(found.table, layout, labels.shape)
     if len(rows):
         kept = found if periodic else _with_runs(labels, layout, seconds=layout.seconds, box=box)
-        high = upper_words(found.table, layout, rows, kept.exact(rows))
+        high = found.table[:, layout.wide_columns].astype(np.float64)
+        high[rows] = kept.near(rows)
     counts = _finish(found, values, plan, labels.shape, high, periodic)
     if not plan.needs_host:
         return counts
@@ -201,7 +202,7 @@ def _finish(
     values: Array,
     plan: Plan,
     shape: tuple[int, ...],
-    high: NDArray[np.int64] | None,
+    high: NDArray[np.float64] | None,
     periodic: tuple[bool, ...] = (),
 ) -> Counts:
     """Sum over pixels what the table does not hold, and return counts on the host."""
@@ -228,11 +229,10 @@ def _finish(
 
 
 def _add_of_runs(counts: Counts, found: Any, values: Array, plan: Plan) -> Counts:
-    """Add hulls, holes and medians from the runs that an accumulator of the host has kept."""
+    """Add hulls, holes and percentiles from the runs that an accumulator of the host has kept."""
     from equilabel.measuring.cpu.hulls import find_hulls
     from equilabel.measuring.cpu.sorted_runs import (
         count_filled,
-        find_medians,
         find_percentiles,
         sort_runs,
     )
@@ -246,10 +246,8 @@ def _add_of_runs(counts: Counts, found: Any, values: Array, plan: Plan) -> Count
         more["filled"] = count_filled(found, *runs)
     if needs & {"median", "percentiles"}:
         flat = values.reshape(prod(counts.shape), 1 if counts.single else values.shape[-1])
-        if "median" in needs:
-            more["medians"] = find_medians(found, *runs, flat)
-        if "percentiles" in needs:
-            more["percentiles"] = find_percentiles(found, *runs, flat, PERCENTS)
+        percents = (50,) * ("median" in needs) + PERCENTS * ("percentiles" in needs)
+        more["percentiles"] = find_percentiles(found, *runs, flat, percents)
     return replace(counts, **more)
 
 

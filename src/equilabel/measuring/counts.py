@@ -210,7 +210,8 @@ class Step(NamedTuple):
 # ---- Exact sums over coordinates that do not fit into 64 bits
 # Tables of counts hold sums modulo 2**64. That is enough if the sums relative to the bounding box
 # of a label fit, which are at most its pixels times two sides of the box. Of larger labels (a line
-# of 5 million pixels, a cube of 10,000 voxels along each side) the upper words are found, too.
+# of 5 million pixels, a cube of 10,000 voxels along each side) the same sums are kept as floats,
+# too, which tell what is missing.
 
 LIMIT = 2**62  # bound of a difference of two sums
 WORD = 2**64
@@ -249,7 +250,7 @@ def largest_sum(sides: tuple[int, ...], stacked: bool, products: bool) -> int:
 def moved(table: HostArray, layout: Layout, origin: HostArray) -> HostArray:
     """Return sums of coordinates and products, moved by `origin`, (axes,) or (N, axes).
 
-    The columns are `Layout.wide_columns`, modulo 2**64 unless Python integers come in.
+    The columns are `Layout.wide_columns`: integers modulo 2**64, or floats.
     """
     pixels, sums = table[:, :1], table[:, layout["sums"]]
     one, other = layout.products
@@ -261,42 +262,14 @@ def moved(table: HostArray, layout: Layout, origin: HostArray) -> HostArray:
     return np.concatenate([sums + origin * pixels, products], axis=1)
 
 
-def upper_words(
-    table: NDArray[np.int64],
-    layout: Layout,
-    rows: NDArray[np.int64],
-    exact: HostArray,
-) -> NDArray[np.int64]:
-    """Return `Counts.high` from the exact sums of some rows; 0 in all others."""
-    high = np.zeros((len(table), len(layout.wide_columns)), np.int64)
-    high[rows] = split(exact)[1]
-    return high
+def exact_sums(low: NDArray[np.int64], near: NDArray[np.float64]) -> HostArray:
+    """Return sums as Python integers: modulo 2**64 they are `low`, and about `near`.
 
-
-def split(numbers: HostArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Split integers of 128 bits into low and high words, both int64."""
-    low = (numbers % WORD).astype(np.uint64).view(np.int64)
-    return low, (numbers // WORD).astype(np.int64)
-
-
-def join(low: NDArray[np.int64], high: NDArray[np.int64]) -> HostArray:
-    """Combine words from `split` into Python integers."""
-    return np.asarray(low.view(np.uint64).astype(object) + high.astype(object) * WORD)
-
-
-def add(
-    one: tuple[NDArray[np.int64], NDArray[np.int64]],
-    other: tuple[NDArray[np.int64], NDArray[np.int64]],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Add integers of two words each, as `split` returns them.
-
-    >>> numbers = np.array([2**64 - 1, -5], object)
-    >>> join(*add(split(numbers), split(numbers))).tolist()
-    [36893488147419103230, -10]
+    >>> exact_sums(np.array([-10, 5]), np.array([3.7e19, 5.0])).tolist()
+    [36893488147419103222, 5]
     """
-    low = one[0] + other[0]
-    carried = low.view(np.uint64) < one[0].view(np.uint64)
-    return low, one[1] + other[1] + carried
+    whole = np.vectorize(int, otypes=[object])(near)
+    return np.asarray(whole + ((low - whole + WORD // 2) % WORD - WORD // 2))
 
 
 # ---- Counts of every label, from which its columns follow
@@ -331,7 +304,7 @@ class Hulls(NamedTuple):
 class Counts:
     """Counts of every label that occurs, in ascending order.
 
-    `moments`, `hulls`, `filled`, `medians` and `percentiles` cannot be merged.
+    `moments`, `hulls`, `filled` and `percentiles` cannot be merged.
     """
 
     labels: NDArray[np.int64]
@@ -340,14 +313,13 @@ class Counts:
     shape: tuple[int, ...]  # of the whole image
     single: bool = True  # whether the intensity image has no axis of channels
     values: Values | None = None
-    high: NDArray[np.int64] | None = None  # upper words of sums and products, where needed
+    high: NDArray[np.float64] | None = None  # sums and products as floats, see `exact_sums`
     # "raw", "central": (N, 4, 4[, 4]); "weighted", "weighted_central": (N, 4, 4[, 4], C)
     moments: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     periodic: tuple[bool, ...] = ()  # for each axis, or empty; boxes may end beyond the image
     hulls: Hulls | None = None
     filled: NDArray[np.int64] | None = None  # (N,), pixels of each label and of its holes
-    medians: NDArray[np.float64] | None = None  # (N, C)
-    percentiles: NDArray[np.float64] | None = None  # (N, C, percents)
+    percentiles: dict[int, NDArray[np.float64]] = field(default_factory=dict)  # (N, C); 50: medians
 
     @property
     def pixels(self) -> NDArray[np.int64]:
@@ -378,7 +350,7 @@ class Counts:
         """Return sums along spatial axes, and of products, of some labels as Python integers."""
         layout = self.layout
         low = self.table[rows][:, layout.wide_columns]
-        exact = join(low, np.asarray(self.high)[rows])
+        exact = exact_sums(low, np.asarray(self.high)[rows])
         return exact[:, layout.axes - layout.rank : layout.axes], exact[:, layout.axes :]
 
     def select(self, kept: NDArray[np.bool_]) -> Counts:
@@ -390,8 +362,7 @@ class Counts:
             periodic=self.periodic,
             hulls=None if self.hulls is None else self.hulls.select(kept),
             filled=None if self.filled is None else self.filled[kept],
-            medians=None if self.medians is None else self.medians[kept],
-            percentiles=None if self.percentiles is None else self.percentiles[kept],
+            percentiles={name: each[kept] for name, each in self.percentiles.items()},
         )
 
     def take(self, rows: NDArray[np.integer]) -> Counts:
@@ -430,7 +401,9 @@ class Counts:
                 len(labels), rows, (self.values, other.values), (self.pixels, other.pixels)
             )
         if self.high is not None:
-            high = _merge_high(labels, rows, self, other)
+            high = np.zeros((len(labels), len(self.layout.wide_columns)))
+            for row, part in zip(rows, (self, other), strict=True):
+                high[row] += np.asarray(part.high)
         return Counts(labels, table, self.layout, self.shape, self.single, values, high)
 
 
@@ -438,9 +411,8 @@ def _check_mergeable(one: Counts, other: Counts) -> None:
     """Raise ValueError unless the counts of two parts can be merged."""
     alike = (one.layout, one.shape, one.single) == (other.layout, other.shape, other.single)
     same_values = (one.values is None) == (other.values is None)
-    whole = ("hulls", "filled", "medians", "percentiles")  # need all pixels of a label
-    parts = not any(
-        part.moments or part.periodic or any(getattr(part, name) is not None for name in whole)
+    parts = not any(  # these need all pixels of a label
+        part.moments or part.periodic or part.hulls or part.filled is not None or part.percentiles
         for part in (one, other)
     )
     if not (alike and same_values and parts):
@@ -450,18 +422,6 @@ def _check_mergeable(one: Counts, other: Counts) -> None:
             "same properties and shape."
         )
         raise ValueError(message)
-
-
-def _merge_high(
-    labels: NDArray[np.int64], rows: list[NDArray[np.int64]], one: Counts, other: Counts
-) -> NDArray[np.int64]:
-    """Add upper words and the carries of the lower words."""
-    columns = one.layout.wide_columns
-    words = np.zeros((2, 2, len(labels), len(columns)), np.int64)
-    for side, (row, part) in enumerate(zip(rows, (one, other), strict=True)):
-        words[side, 0, row] = part.table[:, columns]
-        words[side, 1, row] = np.asarray(part.high)
-    return add((words[0, 0], words[0, 1]), (words[1, 0], words[1, 1]))[1]
 
 
 def means_of(values: Values, pixels: NDArray[np.int64]) -> NDArray[np.float64]:

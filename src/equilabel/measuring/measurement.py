@@ -149,15 +149,9 @@ class Measurement:
         """Pixels of each label and of its holes."""
         return self._counted(self.counts.filled, "holes")
 
-    @property
-    def medians(self) -> NDArray[np.float64]:
-        """Median of the values of each label and channel, (N, C)."""
-        return self._counted(self.counts.medians, "medians")
-
     def percentile(self, percent: int) -> NDArray[np.float64]:
-        """Return one of `PERCENTS` of the values of each label and channel, (N, C)."""
-        found = self._counted(self.counts.percentiles, "percentiles")
-        return found[..., PERCENTS.index(percent)]
+        """Return the median (50), or one of `PERCENTS`, of each label and channel, (N, C)."""
+        return self._counted(self.counts.percentiles.get(percent), "percentiles")
 
     @staticmethod
     def _counted(found: Found | None, what: str) -> Found:

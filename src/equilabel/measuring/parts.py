@@ -136,18 +136,13 @@ def move(counts: Counts, origin: tuple[int, ...], shape: tuple[int, ...]) -> Cou
     table[:, layout["highs"]] += start
     if layout.first:
         table[:, layout["first"]] = _move_first(counts, start, shape)[:, None]
-    high = None
+    columns, high = layout.wide_columns, None
     if wide.may_be_wide(shape, layout):
-        exact = counts.table.astype(object)
+        rough = counts.table.astype(np.float64)
         if counts.high is not None:
-            columns = layout.wide_columns
-            rows = wide.find_wide(counts.table, layout, counts.shape)
-            both = wide.join(counts.table[np.ix_(rows, columns)], counts.high[rows])
-            exact[np.ix_(rows, columns)] = both
-        low, high = wide.split(wide.moved(exact, layout, start.astype(object)))
-        table[:, layout.wide_columns] = low
-    else:
-        table[:, layout.wide_columns] = wide.moved(counts.table, layout, start)
+            rough[:, columns] = counts.high
+        high = wide.moved(rough, layout, start.astype(np.float64))
+    table[:, columns] = wide.moved(counts.table, layout, start)
     return replace(counts, table=table, shape=shape, high=high)
 
 

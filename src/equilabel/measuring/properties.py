@@ -226,7 +226,7 @@ ROWS = (
           formula=lambda m: m.channels(m.values.highs.astype(np.float64)),
           step=Step(Formula.VALUE_HIGH)),
     _gray("intensity_median", "Median value.", ranks=BOTH, needs=("median",),
-          formula=lambda m: m.channels(m.medians), step=None),
+          formula=partial(sizes.percentile, percent=50), step=None),
     *(
         _gray(f"intensity_p{percent:02}", f"Value that {percent} % of the values do not exceed.",
               ranks=BOTH, source=OURS, needs=("percentiles",), step=None,

@@ -82,7 +82,7 @@ class LabeledRuns:
         """
         from equilabel.devices.cpu.renumbering import renumber
 
-        from .cpu.painting import paint_lines
+        from .cpu.painting import paint_rows
 
         if not self.count:
             if not blank:
@@ -97,8 +97,8 @@ class LabeledRuns:
             out[part] = replace(self, runs=runs).labels()
             return
         starts = row_starts(out.shape, part, along)
-        rows = np.arange(len(starts))
-        paint_lines(runs, self.columns, rows, starts, blank, out.reshape(-1))
+        lines = np.stack([np.arange(len(starts)), starts], axis=1)
+        paint_rows(runs, self.columns, (0, len(lines)), lines, blank, out.reshape(-1))
 
     @property
     def _row_axis(self) -> int:
@@ -109,12 +109,12 @@ class LabeledRuns:
 
     def _painted(self, rows: NDArray[np.int64], shape: tuple[int, ...]) -> HostArray:
         """Return the labels of some rows."""
-        from .cpu.painting import paint_lines
+        from .cpu.painting import paint_rows
 
         found = np.zeros(prod(shape), self.dtype)
         if self.count:
-            starts = np.arange(len(rows)) * self.columns
-            paint_lines(self.runs, self.columns, rows, starts, True, found)
+            lines = np.stack([rows, np.arange(len(rows)) * self.columns], axis=1)
+            paint_rows(self.runs, self.columns, (0, len(lines)), lines, True, found)
         return found.reshape(shape)
 
 

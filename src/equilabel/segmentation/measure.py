@@ -131,7 +131,7 @@ def _measure_one(labels: Any, image: Any, names: list[str], frame: Any, spacing:
 
     wanted = [name for name in names if name != "frame"]
     columns: dict[str, Any] = regionprops_table(
-        labels, image, ["label", *wanted], spacing=spacing, columns="host"
+        labels, image, [*wanted, "label"], spacing=spacing, columns="host"
     )
     count = len(columns["label"])
     own = {name: column for name, column in columns.items() if name.split("-")[0] in wanted}

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equilabel.devices import threads
-from equilabel.devices.cpu.bits import ALL, LAST, NONE, ONE, lowest, popcount
-from equilabel.devices.jit import inlined, njit
-from equilabel.measuring.counts import WORD, Layout
-from equilabel.runs.cpu.run_table import AXES, advance, locate, row_of
+from equilabel.measuring.counts import Layout
 
 from . import run_counts
 from .sources import (
@@ -31,223 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equilabel.array_types import Array, HostArray
-
-
-# ---- Counts of sizes, extents and faces directly from a labeled run table
-# A block has up to four rows: `a` and `b` below it, `c` and `d` in the next plane. A run of the
-# block is the union of runs of its rows; all their pixels in a word are added at once.
-
-ODD = np.uint64(0xAAAAAAAAAAAAAAAA)
-TWOS = np.uint64(0xCCCCCCCCCCCCCCCC)
-FOURS = np.uint64(0xF0F0F0F0F0F0F0F0)
-EIGHTS = np.uint64(0xFF00FF00FF00FF00)
-SIXTEENS = np.uint64(0xFFFF0000FFFF0000)
-UPPER = np.uint64(0xFFFFFFFF00000000)
-
-
-class Block(NamedTuple):
-    """Rows of a block, and the coordinates of its first row along the last two leading axes."""
-
-    a: int
-    b: int
-    c: int
-    d: int
-    z: int
-    y: int
-
-
-class Sums(NamedTuple):
-    """Sums over the words of one run; a tuple stays in registers."""
-
-    label: int
-    left: int
-    right: int
-    columns: int
-    n_a: int
-    n_b: int
-    n_c: int
-    n_d: int
-    along_z: int
-    along_y: int
-    along_x: int
-
-
-@njit(nogil=True, cache=True)
-def add_blocks(runs, blocks, sides, faces, table):
-    """Add the runs of blocks, first to before last, to a table (N + 1, 1 + 3 * axes + faces).
-
-    `runs.parents` are labels; `sides` is (axes,). Neighbors of one label are counted along the last
-    `faces` axes: 0, 2 or 3; foreground then has one value. Return the least and greatest label, or
-    1 and 0.
-    """
-    bits, labels = runs.bits, runs.parents
-    begin, end = blocks
-    empty = bits.shape[0] - 1
-    position = np.empty(AXES, np.int64)
-    least = np.int64(labels.size)
-    most = np.int64(0)
-    none = np.int64(0)
-    locate(begin, runs.grid, position)
-    for number in range(begin, end):
-        block = Block(
-            row_of(runs, position, 0, 0),
-            row_of(runs, position, 0, 1) if runs.tall > 1 else empty,
-            row_of(runs, position, 1, 0) if runs.deep > 1 else empty,
-            row_of(runs, position, 1, 1) if runs.deep > 1 else empty,
-            position[3] * runs.deep,
-            position[4] * runs.tall,
-        )
-        sums = Sums(np.int64(-1), none, none, none, none, none, none, none, none, none, none)
-        for word in range(bits.shape[1]):
-            union = bits[block.a, word] | bits[block.b, word]
-            if runs.deep > 1:
-                union |= bits[block.c, word] | bits[block.d, word]
-            begins = runs.starts[number, word]
-            run = runs.first[number, word]
-            while union != NONE:
-                # Bits up to the next start belong to one run, a new one or that of the last word.
-                part = union
-                bit = union & (~union + ONE)
-                if (begins & bit) != NONE:
-                    begins ^= bit
-                    if sums.label >= 0:
-                        close_run(sums, block, position, sides, faces, table)
-                    label = np.int64(labels[run])
-                    left = 64 * word + lowest(union)
-                    sums = Sums(label, left, left, none, none, none, none, none, none, none, none)
-                    run += 1
-                    least = min(least, label)
-                    most = max(most, label)
-                if begins != NONE:
-                    part &= (begins & (~begins + ONE)) - ONE
-                right = 64 * word + lowest(union) + popcount(part)
-                union ^= part
-                sums = add_part(sums, runs, block, word, part, right, faces)
-        if sums.label >= 0:
-            close_run(sums, block, position, sides, faces, table)
-        advance(runs.grid, position)
-    return (least, most) if most > 0 else (np.int64(1), np.int64(0))
-
-
-@inlined
-def add_part(sums, runs, block, word, part, right, faces):
-    """Return the sums of a run after adding its pixels in a word.
-
-    `part` has a bit for each column of the run in this word; `right` is the column after the last.
-    """
-    bits = runs.bits
-    base = 64 * word
-    a = bits[block.a, word] & part
-    b = bits[block.b, word] & part
-    n_a = popcount(a)
-    n_b = popcount(b)
-    n_c = np.int64(0)
-    n_d = np.int64(0)
-    columns = base * (n_a + n_b) + sum_columns(a) + sum_columns(b)
-    along_z = np.int64(0)
-    along_y = np.int64(0)
-    along_x = np.int64(0)
-    c = NONE
-    d = NONE
-    if runs.deep > 1:
-        c = bits[block.c, word] & part
-        d = bits[block.d, word] & part
-        n_c = popcount(c)
-        n_d = popcount(d)
-        columns += base * (n_c + n_d) + sum_columns(c) + sum_columns(d)
-    if faces > 0:
-        along_x += count_beside(bits, block.a, word, part) + count_beside(bits, block.b, word, part)
-        along_y += popcount(a & b)
-        if block.y > 0:
-            along_y += popcount(a & bits[block.a - 1, word])
-        if runs.deep > 1:
-            along_x += count_beside(bits, block.c, word, part)
-            along_x += count_beside(bits, block.d, word, part)
-            along_y += popcount(c & d)
-            if block.y > 0:
-                along_y += popcount(c & bits[max(block.c - 1, 0), word])
-            along_z += popcount(a & c) + popcount(b & d)
-        if block.z > 0:
-            plane = runs.shape[4]
-            along_z += popcount(a & bits[block.a - plane, word])
-            along_z += popcount(b & bits[max(block.b - plane, 0), word])
-    return Sums(
-        sums.label,
-        sums.left,
-        right,
-        sums.columns + columns,
-        sums.n_a + n_a,
-        sums.n_b + n_b,
-        sums.n_c + n_c,
-        sums.n_d + n_d,
-        sums.along_z + along_z,
-        sums.along_y + along_y,
-        sums.along_x + along_x,
-    )
-
-
-@inlined
-def close_run(sums, block, position, sides, faces, table):
-    """Add a run of a block to the row of its label."""
-    counts = table[sums.label]
-    axes = sides.size
-    pixels = sums.n_a + sums.n_b + sums.n_c + sums.n_d
-    counts[0] += pixels
-    counts[axes] += sums.columns
-    widen(counts, axes - 1, sides, sums.left, sums.right)
-    if axes > 1:
-        above = sums.n_a + sums.n_c
-        below = sums.n_b + sums.n_d
-        counts[axes - 1] += pixels * block.y + below
-        near = block.y if above > 0 else block.y + 1
-        far = block.y + 2 if below > 0 else block.y + 1
-        widen(counts, axes - 2, sides, near, far)
-    if axes > 2:
-        front = sums.n_a + sums.n_b
-        back = sums.n_c + sums.n_d
-        counts[axes - 2] += pixels * block.z + back
-        near = block.z if front > 0 else block.z + 1
-        far = block.z + 2 if back > 0 else block.z + 1
-        widen(counts, axes - 3, sides, near, far)
-    for axis in range(axes - 3):  # all rows of a block have the same coordinates there
-        here = position[6 - axes + axis]
-        counts[1 + axis] += here * pixels
-        widen(counts, axis, sides, here, here + 1)
-    if faces > 0:
-        pairs = 1 + 3 * axes
-        counts[pairs + faces - 1] += sums.along_x
-        counts[pairs + faces - 2] += sums.along_y
-        if faces > 2:
-            counts[pairs] += sums.along_z
-
-
-@inlined
-def widen(counts, axis, sides, begin, end):
-    """Extend the box of a label from `begin` to before `end` along an axis."""
-    low = 1 + sides.size + axis
-    high = 1 + 2 * sides.size + axis
-    counts[low] = max(counts[low], sides[axis] - begin)
-    counts[high] = max(counts[high], end)
-
-
-@inlined
-def sum_columns(word):
-    """Sum the positions of the bits of a word, one binary digit of the positions at a time."""
-    if word == ALL:
-        return np.int64(63 * 32)
-    total = popcount(word & ODD) + 2 * popcount(word & TWOS) + 4 * popcount(word & FOURS)
-    total += 8 * popcount(word & EIGHTS) + 16 * popcount(word & SIXTEENS)
-    return total + 32 * popcount(word & UPPER)
-
-
-@inlined
-def count_beside(bits, row, word, part):
-    """Count the bits of a part of a word that have another bit to the left."""
-    here = bits[row, word]
-    left = here << ONE
-    if word > 0:
-        left |= bits[row, word - 1] >> LAST
-    return popcount(here & left & part)
 
 
 # ---- Counts of labels on the CPU: strips of rows in threads, added up in order
@@ -280,11 +60,13 @@ class Accumulator:
         self.sides = source.sides
         self._shape = source.shape
         self._columns = source.sides[-1]
-        if isinstance(source, RunSource) and not keep and layout.pairs != "all":
-            plain = Layout(layout.axes, layout.stacked, pairs=layout.pairs)
-            if layout == plain:
-                self.labels, self.table = _add_runs(source, layout)
-                return
+        if (
+            isinstance(source, RunSource)
+            and layout == Layout(layout.axes, layout.stacked)
+            and not keep
+        ):
+            self.labels, self.table = _add_runs(source, layout)
+            return
         passes = list_passes(layout)
         kept = None if box is None else rows_within(source.sides, box)
         columns = (0, self._columns) if box is None else box[-1]
@@ -317,17 +99,14 @@ class Accumulator:
                 run_counts.add_values(strip.runs, channel, self._columns, *parts)
             return found
 
-        if len(self.strips) == 1 and isinstance(self.slots[0], slice):  # nothing to add up
-            whole = add(self.strips[0])
-        else:
-            whole = room(len(self.labels))
-            sums, lows, highs, squares = whole
-            for slots, part in zip(self.slots, self._each(add), strict=True):
-                sums[:, slots] += part[0]
-                lows[:, slots] = np.minimum(lows[:, slots], part[1])
-                highs[:, slots] = np.maximum(highs[:, slots], part[2])
-                if small:
-                    squares[:, slots] += part[3]
+        whole = room(len(self.labels))
+        sums, lows, highs, squares = whole
+        for slots, part in zip(self.slots, self._each(add), strict=True):
+            sums[:, slots] += part[0]
+            lows[:, slots] = np.minimum(lows[:, slots], part[1])
+            highs[:, slots] = np.maximum(highs[:, slots], part[2])
+            if small:
+                squares[:, slots] += part[3]
         return tuple(found.T for found in whole[: 3 + small])
 
     def squares(self, values: HostArray, centers: HostArray) -> NDArray[np.float64]:
@@ -375,14 +154,14 @@ class Accumulator:
 
         return self._sum(add, (len(self.labels), 4**rank))
 
-    def exact(self, rows: NDArray[np.int64]) -> HostArray:
-        """Return sums of coordinates, and of products of two, of some labels as Python integers.
+    def near(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return sums of coordinates, and of products of two, of some labels as floats.
 
-        `table` has them modulo 2**64, and floats tell what is missing. Runs must be kept.
+        `table` has them modulo 2**64. Runs must be kept.
         """
         layout = self.layout
-        (one, other), columns = layout.products, layout.wide_columns
-        near = np.zeros((len(rows), len(columns)))
+        one, other = layout.products
+        near = np.zeros((len(rows), len(layout.wide_columns)))
         for places, runs in self._runs_of(rows, continued=True):
             length = (runs[:, 2] - runs[:, 1]).astype(np.float64)
             middle = np.array([*self._rows(runs), (runs[:, 1] + runs[:, 2] - 1) / 2])
@@ -391,9 +170,7 @@ class Accumulator:
             if layout.seconds:
                 sums[-1] += length * (length**2 - 1) / 12
             near += np.stack([np.bincount(places, each, len(rows)) for each in sums], axis=1)
-        whole = np.vectorize(int, otypes=[object])(near)
-        missing = (self.table[np.ix_(rows, columns)] - whole + WORD // 2) % WORD - WORD // 2
-        return np.asarray(whole + missing)
+        return near
 
     def _runs_of(
         self, wanted: NDArray[np.int64], *, continued: bool = False
@@ -458,21 +235,17 @@ def supported(values: HostArray) -> HostArray:
 
 
 def _add_runs(source: RunSource, layout: Layout) -> tuple[Array, Array]:
-    """Count sizes, extents and faces of runs, in one table for each thread."""
-    table = source.table
+    """Count sizes and extents of runs, in one table for each thread; the image is not read."""
+    table, columns = source.table, source.sides[-1]
     count = int(table.parents[: table.counts[-1]].max(initial=0))
     size = prod(source.sides)
     worth = max(1, DENSE * size // ((count + 1) * layout.width))
-    spans = table.pieces()
-    pieces = max(1, min(threads.available(), len(spans), worth))
-    ends = [spans[len(spans) * piece // pieces][0] for piece in range(pieces)]
-    ends.append(table.blocks)
-    sides = np.array(source.sides, np.int64)
+    pieces = max(1, min(threads.available(), -(-size // threads.WEIGHT), worth))
+    ends = [table.rows * piece // pieces for piece in range(pieces + 1)]
     parts = [np.zeros((count + 1, layout.width), np.int64) for _ in range(pieces)]
-    faces = layout.widths["pairs"]
     met = threads.each(
-        lambda piece: add_blocks(
-            table.runs, (ends[piece], ends[piece + 1]), sides, faces, parts[piece]
+        lambda piece: run_counts.add_rows(
+            table.runs, columns, (ends[piece], ends[piece + 1]), source.lengths, parts[piece]
         ),
         [(piece,) for piece in range(pieces)],
     )

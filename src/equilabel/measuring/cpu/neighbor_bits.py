@@ -53,11 +53,14 @@ def compare(labels, columns, shape, steps, first_row, last_row, planes):
 
 
 @njit(nogil=True, cache=True)
-def overlay(bits, shape, steps, first_row, last_row, planes):
+def overlay(bits, starts, shape, steps, first_row, last_row, planes):
     """Do as `compare` for an image of one value in which all neighbors have the same label.
 
-    `bits`, (>= R, words), is the foreground, without bits after the last column.
+    `bits`, (R + 1, words), is the foreground, without bits after the last column. Where blocks are
+    single rows, `starts`, (R, words), tell where runs begin, also of several values, if the only
+    step is to the left.
     """
+    left = steps.shape[0]
     words = bits.shape[1]
     for row in range(first_row, last_row):
         y = row % shape[4]
@@ -82,6 +85,8 @@ def overlay(bits, shape, steps, first_row, last_row, planes):
                                 same |= bits[other, word + 1] << LAST
                         same &= some
                 planes[row - first_row, word, 1 + step] = same
+            if starts.shape[0] + 1 == bits.shape[0]:
+                planes[row - first_row, word, left] &= ~starts[row, word]
 
 
 @njit(nogil=True, cache=True)
@@ -113,15 +118,6 @@ def find_ends(planes, row, word, left, begin, end):
     if (end - 1) >> 6 == word:
         same &= ~(ONE << np.uint64((end - 1) & 63))
     return planes[row, word, 0] & ~same & within(word, begin, end)
-
-
-@njit(nogil=True, cache=True)
-def divide(bits, starts, first_row, last_row, planes):
-    """Fill the planes of foreground and of the pixel to the left from the starts of runs."""
-    for row in range(first_row, last_row):
-        for word in range(bits.shape[1]):
-            planes[row - first_row, word, 0] = bits[row, word]
-            planes[row - first_row, word, 1] = bits[row, word] & ~starts[row, word]
 
 
 # ---- From planes of bits to planes of configurations whose bits add up to Euler numbers

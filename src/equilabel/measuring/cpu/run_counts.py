@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from equilabel.devices.cpu.bits import NONE, ONE, lowest, popcount
+from equilabel.devices.cpu.bits import LAST, NONE, ONE, lowest, popcount
 from equilabel.devices.jit import inlined, njit
-from equilabel.runs.cpu.run_table import AXES, advance, block_of, label_at, locate
+from equilabel.runs.cpu.run_table import AXES, advance, block_at, block_of, label_at, locate
 
 from .neighbor_bits import compare, find_ends, find_starts, within
 
@@ -161,6 +161,67 @@ def add_runs(runs, shape, sides, plan, table):
             table[slot, first] = max(table[slot, first], size - at * sides[x] - begin)
         if seconds > 0:
             add_products(begin, length, position, rank, slot, seconds, table)
+
+
+@njit(nogil=True, cache=True)
+def add_rows(runs, columns, span, sides, table):
+    """Add the runs of some rows of a run table to a table (N + 1, 1 + 3 * axes); see `add_runs`.
+
+    `span` is the first row and the last + 1; `runs.parents` are labels. Runs of a row that follow
+    each other and have one label are added at once. Return the least and greatest label, or 1, 0.
+    """
+    begin, end = span
+    position = np.empty(AXES, np.int64)
+    least, most = np.int64(runs.parents.size), np.int64(0)
+    locate(begin, runs.shape, position)
+    for row in range(begin, end):
+        block = block_at(runs, position)
+        label, first = np.int64(0), np.int64(-1)  # of what is added next; the run that is open
+        pixels, total, left, right = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+        carry = NONE
+        for word in range(runs.bits.shape[1] + 1):
+            here, changes = NONE, carry
+            if word < runs.bits.shape[1]:
+                here = runs.bits[row, word]
+                changes = here ^ ((here << ONE) | carry) | (here & runs.starts[block, word])
+                carry = here >> LAST
+            while changes != NONE:
+                x = min(64 * word + lowest(changes), columns)
+                bit = changes & (~changes + ONE)
+                changes ^= bit
+                if first >= 0:
+                    pixels += x - first
+                    total += (first + x - 1) * (x - first) // 2
+                    right = x
+                    first = -1
+                if here & bit != NONE:
+                    found = np.int64(label_at(runs, block, x))
+                    if found != label:
+                        if label > 0:
+                            add_row(position, sides, pixels, total, left, right, table[label])
+                        label, left = found, x
+                        pixels, total = np.int64(0), np.int64(0)
+                        least, most = min(least, label), max(most, label)
+                    first = x
+        if label > 0:
+            add_row(position, sides, pixels, total, left, right, table[label])
+        advance(runs.shape, position)
+    return (least, most) if most > 0 else (np.int64(1), np.int64(0))
+
+
+@inlined
+def add_row(position, sides, pixels, total, left, right, counts):
+    """Add pixels of a row, the sum of their columns, and the first and last + 1, to a label."""
+    axes = sides.size
+    counts[0] += pixels
+    counts[axes] += total
+    counts[2 * axes] = max(counts[2 * axes], sides[axes - 1] - left)
+    counts[3 * axes] = max(counts[3 * axes], right)
+    for axis in range(axes - 1):
+        here = position[AXES + 1 - axes + axis]
+        counts[1 + axis] += here * pixels
+        counts[1 + axes + axis] = max(counts[1 + axes + axis], sides[axis] - here)
+        counts[1 + 2 * axes + axis] = max(counts[1 + 2 * axes + axis], here + 1)
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""Runs sorted by label; holes of labels, and medians of their values."""
+"""Runs sorted by label; holes of labels, and percentiles of their values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equilabel.array_types import HostArray
-    from equilabel.devices.jit import Kernel
 
     from .accumulate import Accumulator
 
@@ -186,48 +185,38 @@ def unite_gaps(runs, parents, begin, mine, theirs):
             other += 1
 
 
-# ---- Medians of the values under each label, from runs, in threads
+# ---- Percentiles of the values under each label, from runs, in threads
 
 PIXELS = 2**15  # pixels of labels that are worth a thread
-SORTED = 64  # pixels up to which sorting is faster than partitioning
-FEW = 512  # pixels up to which selection among small integers is faster than counting
+SORTED = 64  # pixels up to which sorting is faster than partitioning for a median
+FEW = 512  # pixels up to which sorting small integers is faster than counting
 
 
-def find_medians(
+def find_percentiles(
     found: Accumulator,
     starts: NDArray[np.int64],
     runs: NDArray[np.int64],
     values: HostArray,
-) -> NDArray[np.float64]:
-    """Return the median of the values of each label, (N, C), as `numpy.median` defines it.
+    percents: tuple[int, ...],
+) -> dict[int, NDArray[np.float64]]:
+    """Return percentiles of the values of each label, (N, C), as NumPy does; 50 is its median.
 
     `starts` and `runs` are from `sort_runs`; `values` is (P, C).
     """
-    kind = values.dtype
-    values = supported(values)
-    medians, whole = np.empty((len(found.labels), values.shape[1])), kind.kind != "f"
+    kind, values = values.dtype, supported(values)
+    whole = kind.kind != "f"
     small = whole and values.itemsize <= 2
     least = np.int64(np.iinfo(values.dtype).min if small else 0)
     few = np.int64(FEW if small else values.size)
-    _add_of_labels(add_medians, found, starts, runs, values, (whole, few, least), medians)
-    if kind == np.float16:  # as in NumPy, the mean of two has the type of the values
-        return medians.astype(np.float16).astype(np.float64)
-    return medians
-
-
-def _add_of_labels(
-    add: Kernel,
-    found: Accumulator,
-    starts: NDArray[np.int64],
-    runs: NDArray[np.int64],
-    values: HostArray,
-    kind: Any,
-    out: NDArray[np.float64],
-) -> None:
-    """Call `add_medians` or `add_percentiles` for ranges of labels, in threads."""
-    columns, flat = np.int64(found.sides[-1]), values.reshape(-1)
+    out = np.empty((len(percents), len(found.labels), values.shape[1]))
+    asked = np.int64(found.sides[-1]), values.reshape(-1), (whole, few, least)
+    shares = np.array(percents) / 100
     spans = spans_of(starts_of(runs[:, 2] - runs[:, 1])[starts], PIXELS)
-    threads.each(lambda *span: add(runs, starts, columns, flat, kind, span, out), spans)
+    threads.each(lambda *span: add_percentiles(runs, starts, *asked, shares, span, out), spans)
+    each = dict(zip(percents, out, strict=True))
+    if kind == np.float16 and 50 in each:  # as in NumPy, the mean of two has the type of the values
+        each[50] = each[50].astype(np.float16).astype(np.float64)
+    return each
 
 
 @njit(nogil=True, cache=True)
@@ -243,39 +232,47 @@ def most_pixels(runs, starts, span):
 
 
 @njit(nogil=True, cache=True)
-def add_medians(runs, starts, columns, values, kind, span, medians):
-    """Find the medians, (N, C), of labels in `span`; `runs` and `starts` as of `sort_runs`.
+def add_percentiles(runs, starts, columns, values, kind, shares, span, out):
+    """Find percentiles, (Q, N, C), of labels in `span`; `runs` and `starts` as of `sort_runs`.
 
     `values` are (P * C,). `kind`: whether they are whole (the mean of two floats is of their type),
-    up to how many pixels they are selected and not counted, and the least value of the type.
+    up to how many pixels they are sorted and not counted, and the least value of the type. `shares`
+    are (Q,); 0.5 is the median.
     """
     whole, few, least = kind
-    channels, counts = medians.shape[1], np.empty(256, np.int64)
+    channels, counts = out.shape[2], np.empty(256, np.int64)
     room = np.empty(most_pixels(runs, starts, span), values.dtype)
     for label in range(span[0], span[1]):
         for channel in range(channels):
             size = gather(runs, starts, label, columns, channels, channel, values, room)
             if size == 0:
-                medians[label, channel] = np.nan
+                out[:, label, channel] = np.nan
                 continue
-            middle = size >> 1
-            if size > few:
-                upper = nth_small(room, size, middle, least, counts)
-                lower = upper if size & 1 else nth_small(room, size, middle - 1, least, counts)
-                medians[label, channel] = (upper + lower) / 2
-                continue
-            part = room[:size]
-            ordered = np.sort(part) if size <= SORTED else np.partition(part, middle)
-            upper = ordered[middle]
-            if size & 1:
-                medians[label, channel] = upper
-                continue
-            lower = ordered[:middle].max()
-            if whole:
-                medians[label, channel] = (np.float64(lower) + np.float64(upper)) / 2
-            else:
-                room[0] = lower + upper
-                medians[label, channel] = np.float64(room[0]) / 2
+            some, middle = room[:size], size >> 1
+            in_order = size <= SORTED or shares.size > 1 or shares[0] != 0.5
+            if size <= few:
+                some = np.sort(some) if in_order else np.partition(some, middle)
+            for k in range(shares.size):
+                place = shares[k] * (size - 1)
+                first = int(place)
+                after = first + 1 if place > first else first
+                if size > few:
+                    low = room.dtype.type(nth_small(room, size, first, least, counts))
+                    high = low
+                    if after > first:
+                        high = room.dtype.type(nth_small(room, size, after, least, counts))
+                else:
+                    high = some[after]
+                    low = some[first] if in_order or after == first else some[:after].max()
+                if shares[k] != 0.5 or after == first:
+                    out[k, label, channel] = low
+                    if high != low:  # infinite values have no difference
+                        out[k, label, channel] += (high - np.float64(low)) * (place - first)
+                elif whole:
+                    out[k, label, channel] = (np.float64(low) + np.float64(high)) / 2
+                else:
+                    room[0] = low + high
+                    out[k, label, channel] = np.float64(room[0]) / 2
 
 
 @called
@@ -291,40 +288,6 @@ def gather(runs, starts, label, columns, channels, channel, values, room):
             size += 1
             place += channels
     return 0 if missing else size
-
-
-def find_percentiles(
-    found: Accumulator,
-    starts: NDArray[np.int64],
-    runs: NDArray[np.int64],
-    values: HostArray,
-    percents: tuple[int, ...],
-) -> NDArray[np.float64]:
-    """Return percentiles of the values of each label, (N, C, Q), as `numpy.percentile` does."""
-    values = supported(values)
-    out = np.empty((len(found.labels), values.shape[1], len(percents)))
-    _add_of_labels(add_percentiles, found, starts, runs, values, np.array(percents) / 100, out)
-    return out
-
-
-@njit(nogil=True, cache=True)
-def add_percentiles(runs, starts, columns, values, shares, span, out):
-    """Find the percentiles of some labels by sorting; arrays are those of `add_medians`."""
-    room, channels = np.empty(most_pixels(runs, starts, span), values.dtype), out.shape[1]
-    for label in range(span[0], span[1]):
-        for channel in range(channels):
-            size = gather(runs, starts, label, columns, channels, channel, values, room)
-            ordered = np.sort(room[:size])
-            for k in range(shares.size):
-                if size == 0:
-                    out[label, channel, k] = np.nan
-                    continue
-                place = shares[k] * (size - 1)
-                first = int(place)
-                low = np.float64(ordered[first])
-                out[label, channel, k] = low
-                if place > first and ordered[first + 1] != low:  # infinite values have none
-                    out[label, channel, k] += (ordered[first + 1] - low) * (place - first)
 
 
 @called

@@ -79,10 +79,7 @@ class RunSource:
         """Fill planes and list the runs of some rows, as `run_counts.runs_of_table` does."""
         runs, top = self.table.runs, first - skip
         bottom = top + len(planes)
-        if not self.table.many:
-            neighbor_bits.overlay(runs.bits, self.shape, steps, top, bottom, planes)
-        else:
-            neighbor_bits.divide(runs.bits, runs.starts, top, bottom, planes)
+        neighbor_bits.overlay(runs.bits, runs.starts, self.shape, steps, top, bottom, planes)
         return run_counts.runs_of_table(runs, len(steps), rows, first, skip, span, planes)
 
 

@@ -2,16 +2,13 @@
 
 import numpy as np
 
-from equilabel.devices.cpu.bits import LAST, NONE, ONE, popcount, smaller
-from equilabel.devices.cpu.union_find import find
+from equilabel.devices.cpu.bits import LAST, NONE, ONE, popcount
 from equilabel.devices.jit import BORROWING, inlined, njit
 
 from .packing import exceeds
 from .run_table import advance, locate, new_position, row_of
 
 # ---- Passes that number runs, and components in raster order of their first pixels
-
-CHUNK = 4096  # runs after which `is_one` may stop
 
 
 @njit(nogil=True, cache=True, **BORROWING)
@@ -40,23 +37,6 @@ def number_range(parents, begin, end, components):
         parents[run] = components
         parents[run] = parents[parent]
     return components
-
-
-@njit(nogil=True, cache=True, **BORROWING)
-def is_one(parents, begin, end):
-    """Return whether no run of a range is a root and the last one belongs to run 1.
-
-    If this holds for all runs after run 1, the image has one component.
-    """
-    if find(parents, end - 1) != ONE:  # the usual case
-        return False
-    for first in range(begin, end, CHUNK):
-        roots = 0
-        for run in range(np.uint64(first), np.uint64(smaller(first + CHUNK, end))):
-            roots += parents[run] == run
-        if roots > 0:
-            return False
-    return True
 
 
 @njit(nogil=True, cache=True, **BORROWING)

@@ -47,15 +47,6 @@ def exceeds(pixels, start, level):
     return np.uint64(word)
 
 
-def fractional(pixels, start):
-    """Return a word whose bits are set where 64 floats have a fraction, are infinite or NaN."""
-    word = 0
-    for k in range(64):
-        if not is_whole(pixels[start + k]):
-            word |= 1 << k
-    return np.uint64(word)
-
-
 def is_whole(value):
     """Return whether a number is whole; integers always are."""
     return bool(np.isfinite(value)) and value == np.trunc(value)
@@ -93,18 +84,6 @@ def differs_within(pixels, start, value, width):
     word = NONE
     for k in range(width):
         if pixels[start + k] != value:
-            word |= ONE << np.uint64(k)
-    return word
-
-
-@njit(nogil=True, cache=True)
-def fractional_within(pixels, start, width):
-    """Return a word whose bits are set where `width` numbers are not whole; later bits are 0."""
-    if start + 64 <= pixels.size:
-        return fractional(pixels, start) & (ALL >> np.uint64(64 - width))
-    word = NONE
-    for k in range(width):
-        if not is_whole(pixels[start + k]):
             word |= ONE << np.uint64(k)
     return word
 
@@ -150,26 +129,12 @@ def _agrees(context, builder, signature, arguments):
 def _is_whole(context, builder, signature, arguments):
     if not isinstance(signature.args[0], types.Float):
         return cgutils.true_bit
-    return _whole(builder, arguments[0], f"f{signature.args[0].bitwidth}")
-
-
-@twin(fractional, lambda pixels, start: types.uint64(pixels, types.intp))
-def _fractional(context, builder, signature, arguments):
-    kind = signature.args[0].dtype
-    if not isinstance(kind, types.Float):
-        return ir.IntType(64)(0)
-    vector = load(context, builder, signature.args[0], *arguments)
-    return word_of(builder, builder.not_(_whole(builder, vector, f"v64f{kind.bitwidth}")))
-
-
-def _whole(builder, value, kind):
-    """Compare a float, or each of a vector, with its integral part."""
+    value, kind = arguments[0], f"f{signature.args[0].bitwidth}"
     truncate = cgutils.get_or_insert_function(
         builder.module, ir.FunctionType(value.type, [value.type]), f"llvm.trunc.{kind}"
     )
-    whole = builder.fcmp_ordered("==", builder.call(truncate, [value]), value)
-    difference = builder.fsub(value, value)  # NaN if infinite
-    return builder.and_(whole, builder.fcmp_ordered("ord", difference, difference))
+    rest = builder.fsub(value, builder.call(truncate, [value]))  # NaN if infinite
+    return builder.fcmp_ordered("==", rest, ir.Constant(value.type, 0))
 
 
 # ---- Passes that set bits where pixels are foreground and where runs begin
@@ -205,6 +170,20 @@ def pack(pixels, columns, background, bounded, binary, bits):
 
 
 CACHED = 2**17  # pixels that are compared, and packed while in the cache
+PART = 2**14  # pixels that NumPy looks at while in the cache
+
+
+def has_fractions(pixels, background, bounded):
+    """Return whether some of (P,) pixels are not whole numbers, and not background if `bounded`."""
+    if pixels.dtype.kind != "f":
+        return False
+    for first in range(0, len(pixels), PART):
+        part = pixels[first : first + PART]
+        with np.errstate(invalid="ignore"):
+            odd = part - np.trunc(part) != 0  # NaN if infinite
+        if odd.any() and not (bounded and (part[odd] == background).all()):
+            return True
+    return False
 
 
 def pack_compared(pixels, columns, compare, level, bits):
@@ -223,10 +202,9 @@ def pack_compared(pixels, columns, compare, level, bits):
 def pack_values(pixels, columns, background, bounded, runs, first_row, last_row, counts):
     """Set bits where pixels are foreground and where runs of equal value begin, in a range of rows.
 
-    Return whether all foreground values are whole numbers. `pixels` is (R * columns,), of all rows;
-    blocks are single rows; ``counts[row + 1]`` is set to the number of runs of a row.
+    `pixels` is (R * columns,), of all rows; blocks are single rows; ``counts[row + 1]`` is set to
+    the number of runs of a row.
     """
-    fractions = NONE
     for row in range(first_row, last_row):
         total = 0
         for word in range(runs.bits.shape[1]):
@@ -238,12 +216,10 @@ def pack_values(pixels, columns, background, bounded, runs, first_row, last_row,
             if word == 0:
                 equal &= ~ONE
             begins = foreground & ~equal
-            fractions |= foreground & fractional_within(pixels, start, width)
             runs.bits[row, word] = foreground
             runs.starts[row, word] = begins
             total += popcount(begins)
         counts[row + 1] = total
-    return fractions == NONE
 
 
 @njit(nogil=True, cache=True, **BORROWING)

@@ -21,7 +21,7 @@ from equilabel.devices.cpu.bits import (
 )
 from equilabel.devices.jit import BORROWING, called, inlined, njit
 
-from .run_table import AXES, block_of, locate, new_position
+from .run_table import AXES, advance, block_at, locate, new_position
 
 # ---- Labels of 64 pixels at a time, or of eight with different labels
 # Each function is plain Python, with a twin of a few machine instructions that numba compiles.
@@ -57,11 +57,6 @@ def stream(line, labels, start):
     labels[start : start + 64] = line[:64]
 
 
-def stream_one(labels, start, word, label):
-    """Write as `paint` does, but past the caches; `start` lies at a multiple of 16 bytes."""
-    paint(labels, start, word, label)
-
-
 def fence():
     """Make streamed labels visible to other threads."""
 
@@ -81,17 +76,11 @@ def _typed(labels, start, word, label):
     return types.void(labels, types.intp, types.uint64, labels.dtype)
 
 
-def _filled(builder, array_type, bits, scalar):
-    """Return a vector with a label where bits are set and zeros elsewhere."""
-    vector = vector_of(array_type)
-    none = ir.Constant(vector, None)
-    return builder.select(lanes_of(builder, bits), splat(builder, scalar, vector), none)
-
-
 @twin(paint, _typed)
 def _paint(context, builder, signature, arguments):
     array, index, bits, scalar = arguments
-    painted = _filled(builder, signature.args[0], bits, scalar)
+    label = splat(builder, scalar, vector_of(signature.args[0]))
+    painted = builder.select(lanes_of(builder, bits), label, ir.Constant(label.type, None))
     store(context, builder, signature.args[0], array, index, painted)
     return context.get_dummy_value()
 
@@ -108,24 +97,11 @@ def _blend(context, builder, signature, arguments):
 @twin(stream, lambda line, labels, start: types.void(line, labels, types.intp))
 def _stream(context, builder, signature, arguments):
     source, array, index = arguments
-    painted = load(context, builder, signature.args[0], source, ir.IntType(64)(0))
-    _store_past_caches(context, builder, signature.args[1], array, index, painted)
-    return context.get_dummy_value()
-
-
-@twin(stream_one, _typed)
-def _stream_one(context, builder, signature, arguments):
-    array, index, bits, scalar = arguments
-    painted = _filled(builder, signature.args[0], bits, scalar)
-    _store_past_caches(context, builder, signature.args[0], array, index, painted)
-    return context.get_dummy_value()
-
-
-def _store_past_caches(context, builder, array_type, array, start, value):
-    """Store a vector past the caches, to elements that begin at a multiple of 16 bytes."""
-    address = address_of(context, builder, array_type, array, start)
+    value = load(context, builder, signature.args[0], source, ir.IntType(64)(0))
+    address = address_of(context, builder, signature.args[1], array, index)
     stored = builder.store(value, builder.bitcast(address, value.type.as_pointer()), align=16)
     stored.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
+    return context.get_dummy_value()
 
 
 @twin(fence, lambda: types.void())
@@ -193,83 +169,43 @@ def _pick(context, builder, table_type, table, begins, run):
 
 # ---- The pass from runs to pixels: every label is written once
 
+NO_LINES = np.empty((0, 2), np.int64)  # rows of an image, one after the other
 FEW = 4  # runs in a word up to which painting them one by one is faster
 BYTE = np.uint64(255)
 EIGHT = 8  # pixels that are written at once
 
 
 @njit(nogil=True, cache=True, **BORROWING)
-def paint_rows(runs, columns, first_row, last_row, blank, out):
-    """Write the label of its run to every pixel of some rows of `out`, (R * columns,) of int.
+def paint_rows(runs, columns, span, lines, blank, out):
+    """Write the label of its run to every pixel of some rows to `out`, flat, of int.
 
-    The `parents` of `runs` are labels by now. If `blank`, `out` holds zeros, and background is
-    skipped.
+    The `parents` of `runs` are labels by now. `span` is the first row and the last + 1 of an image;
+    or, if `lines`, (L, 2), is not empty, the first line and the last + 1: a row of the image, and
+    where it begins in `out`. If `blank`, `out` holds zeros, and background is skipped.
     """
-    shape, grid = runs.shape, runs.grid
-    limit = last_row * columns
+    first, last = span
     position = new_position()
-    row = first_row
-    while row < last_row:
-        locate(row, shape, position)
-        line = line_of_blocks(position, grid, runs.deep)
-        y = position[4]
-        end = smaller(row + shape[4] - y, last_row)
-        while row < end:
-            block = line + (y >> 1 if runs.tall > 1 else y)
-            paint_row(runs, columns, row, block, limit, blank, out)
-            row += 1
-            y += 1
-
-
-@njit(nogil=True, cache=True, **BORROWING)
-def paint_one(bits, columns, first_row, last_row, blank, past, out):
-    """Write the labels of some rows of an image with a single component: 1.
-
-    `bits` is (R + 1, words); if `past`, labels are written past the caches; see `paint_rows`.
-    """
-    label = out.dtype.type(1)
-    for row in range(first_row, last_row):
-        for word in range(bits.shape[1]):
-            begin = row * columns + 64 * word
-            pixels = bits[row, word]
-            if blank and pixels == NONE:
-                continue
-            if begin + 64 > last_row * columns:
-                for k in range(smaller(64, columns - 64 * word)):
-                    out[begin + k] = (pixels >> np.uint64(k)) & ONE
-            elif past:
-                stream_one(out, begin, pixels, label)
-            else:
-                paint(out, begin, pixels, label)
-    if past:
-        fence()
-
-
-@njit(nogil=True, cache=True)
-def paint_lines(runs, columns, rows, starts, blank, out):
-    """Write the labels of chosen rows, each to its own place in `out`.
-
-    `rows` and `starts` are (L,) of int64: rows of the image, and where their first pixels are in
-    `out`. There is at least one run; see `paint_rows`.
-    """
-    whole, rest = columns >> 6, columns & 63
-    word = np.empty(64, out.dtype)
-    for line in range(rows.size):
-        row, start = rows[line], starts[line]
-        block = block_of(runs, row)
-        for place in range(whole):
-            paint_word(runs, row, block, place, start + 64 * place, blank, out)
-        if rest and not (blank and runs.bits[row, whole] == NONE):
-            paint_word(runs, row, block, whole, 0, False, word)
-            for k in range(rest):
-                out[start + 64 * whole + k] = word[k]
+    before = np.int64(-2)
+    for line in range(first, last):
+        row = np.int64(line)
+        start = row * columns
+        limit = last * columns  # up to there, more may be written: the next row follows
+        if lines.shape[0] > 0:
+            row, start = lines[line, 0], lines[line, 1]
+            limit = start + columns
+        if row == before + 1:
+            advance(runs.shape, position)
+        else:
+            locate(row, runs.shape, position)
+        before = row
+        paint_row(runs, columns, row, block_at(runs, position), start, limit, blank, out)
 
 
 @inlined
-def paint_row(runs, columns, row, block, limit, blank, out):
+def paint_row(runs, columns, row, block, start, limit, blank, out):
     """Write the labels of one row; words may be written as a whole if they end before `limit`."""
     for word in range(runs.bits.shape[1]):
-        begin = row * columns + 64 * word
+        begin = start + 64 * word
         if begin + 64 <= limit:
             paint_word(runs, row, block, word, begin, blank, out)
         elif runs.bits[row, word] != NONE or not blank:
@@ -347,7 +283,7 @@ def paint_part(out, begin, width, limit, pixels, begins, run, labels):
         k += 1
 
 
-# ---- The pass from runs to pixels for labels that do not fit into the caches
+# ---- Labels that are written past the caches, where these do not hold them
 # A store to a part of a cache line has to read the line first; writing whole lines past the caches
 # avoids this. It is slower for fresh memory, which is in the caches since the system cleared it.
 
@@ -355,66 +291,33 @@ LARGE = 2**25  # bytes of labels that do not fit into the caches
 
 
 def is_streamed(columns, out):
-    """Return whether labels can be written past the caches.
-
-    They must be larger than the caches, in rows that begin at multiples of 16 bytes.
-    """
+    """Return whether labels are larger than the caches, in rows that begin at 16 bytes."""
     aligned = out.ctypes.data % 16 == 0 and columns * out.itemsize % 16 == 0
     return aligned and out.nbytes >= LARGE
 
 
 @njit(nogil=True, cache=True)
-def stream_rows(runs, columns, first_row, last_row, out):
+def stream_rows(runs, columns, span, out):
     """Write the labels of some rows as `paint_rows` does, but past the caches.
 
     Each row of `out`, (R * columns,) of int, begins at a multiple of 16 bytes.
     """
-    shape, grid = runs.shape, runs.grid
-    limit = last_row * columns
+    first, last = span
+    limit = last * columns
     position = np.empty(AXES, np.int64)
-    room = np.empty(64, out.dtype)
-    row = first_row
-    while row < last_row:
-        locate(row, shape, position)
-        line = line_of_blocks(position, grid, runs.deep)
-        y = position[4]
-        end = min(row + shape[4] - y, last_row)
-        while row < end:
-            stream_row(runs, columns, row, line + y // runs.tall, limit, room, out)
-            row += 1
-            y += 1
+    painted = np.empty(64, out.dtype)
+    locate(first, runs.shape, position)
+    for row in range(first, last):
+        block = block_at(runs, position)
+        for word in range(runs.bits.shape[1]):
+            begin = row * columns + 64 * word
+            if begin + 64 <= limit:
+                paint_word(runs, row, block, word, 0, False, painted)
+                stream(painted, out, begin)
+            else:
+                begins, run = runs.starts[block, word], runs.first[block, word] - 1
+                width = smaller(64, columns - 64 * word)
+                pixels = runs.bits[row, word]
+                paint_part(out, begin, width, limit, pixels, begins, run, runs.parents)
+        advance(runs.shape, position)
     fence()
-
-
-@inlined
-def line_of_blocks(position, grid, deep):
-    """Return the first block of the line of blocks that contains a row."""
-    line = (position[0] * grid[1] + position[1]) * grid[2] + position[2]
-    return (line * grid[3] + position[3] // deep) * grid[4]
-
-
-@inlined
-def stream_row(runs, columns, row, block, limit, line, out):
-    """Write the labels of one row past the caches, by way of `line`, (64,) of the type of `out`."""
-    for word in range(runs.bits.shape[1]):
-        pixels = runs.bits[row, word]
-        begin = row * columns + 64 * word
-        begins = NONE
-        run = np.int64(0)
-        if pixels != NONE:
-            begins = runs.starts[block, word]
-            run = np.int64(runs.first[block, word]) - 1
-        if begin + 64 > limit:
-            width = min(64, columns - 64 * word)
-            paint_part(out, begin, width, limit, pixels, begins, run, runs.parents)
-            continue
-        before = begins - ONE if begins != NONE else NONE
-        if (begins | pixels) & before == NONE:  # one run, or none, which is run 0
-            label = runs.parents[run + np.int64(begins != NONE)]
-            stream_one(out, begin, pixels, out.dtype.type(label))
-            continue
-        if popcount(begins) <= FEW:
-            paint_few(line, 0, pixels, begins, run, runs.parents)
-        else:
-            paint_many(line, 0, pixels, begins, run, runs.parents)
-        stream(line, out, begin)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from equilabel.domains.grid import Grid
 
 TAKES_ROOM = False  # `pack` does not need the memory of the labels
-MANY = 2**17  # runs from which it is worth testing whether there is a single component
 COMPARES = {">": np.greater, "<=": np.less_equal, "<": np.less}
 
 
@@ -65,7 +64,7 @@ def unite(table: RunTable) -> None:
             before = (table.pixels, table.columns, table.runs, table.edges)
             unions.link_values(*before, span)
         elif len(table.edges):
-            unions.link(table.runs, table.edges, 0, False, span)
+            unions.link(table.runs, table.edges, 0, span)
     if table.domain is not None:
         boundaries.join_runs(table, table.domain)
 
@@ -78,11 +77,10 @@ def _unite_inside(table: RunTable, span: tuple[int, int]) -> None:
     if table.pixels is not None:
         unions.link_values(table.pixels, table.columns, runs, edges, within)
     elif len(edges):
-        single = runs.tall == 1
-        if single:
-            unions.link_rows_above(runs, within)
-        if len(edges) > single:
-            unions.link(runs, edges, int(single), True, within)
+        link_above = unions.link_rows_above if runs.tall == 1 else unions.link_blocks_above
+        link_above(runs, within)
+        if len(edges) > 1:
+            unions.link(runs, edges, 1, within)
 
 
 def number(table: RunTable) -> int:
@@ -92,9 +90,6 @@ def number(table: RunTable) -> int:
     """
     if table.counts[-1] == 1:
         return 0
-    if _is_one(table):
-        table.one = True
-        return 1
     slab = table.slab
     ends = np.empty(table.blocks // slab + 1, np.int64)
     numbering.number(table.counts, table.parents, 0, table.blocks, slab, 0, ends)
@@ -115,40 +110,21 @@ def number(table: RunTable) -> int:
     return components
 
 
-def _is_one(table: RunTable) -> bool:
-    """Return whether many runs are one component; if so, all of them get label 1."""
-    end, parents = int(table.counts[-1]), table.parents
-    if end < MANY or table.first_label == 0:
-        return False
-    spans = [(parents, a + 2, b + 2) for a, b in threads.ranges(end - 2, 4 * end)]
-    if not all(threads.each(numbering.is_one, spans)):
-        return False
-    parents[1:end] = 1
-    return True
-
-
 def paint(table: RunTable, out: HostArray, blank: bool) -> None:
     """Write the label of every pixel to `out`, (rows * columns,) of int.
 
     `blank` says whether `out` holds zeros.
     """
     spans = threads.ranges(table.rows, out.size)
-    if table.one:
-        past = not blank and painting.is_streamed(table.columns, out)
-        one = [(table.runs.bits, table.columns, a, b, blank, past, out) for a, b in spans]
-        threads.each(painting.paint_one, one)
-        return
-    # Faster where 64 pixels have at most one run on average.
-    few = int(table.counts[-1]) <= table.runs.bits.size
-    if not blank and few and painting.is_streamed(table.columns, out):
-        streamed = [(table.runs, table.columns, a, b, out) for a, b in spans]
-        threads.each(painting.stream_rows, streamed)
-        return
     if table.counts[-1] == 1:  # no runs: `bits` alone was written
         if not blank:
             out[:] = 0
         return
-    painted = [(table.runs, table.columns, a, b, blank, out) for a, b in spans]
+    image, few = (table.runs, table.columns), int(table.counts[-1]) <= table.runs.bits.size
+    if not blank and few and painting.is_streamed(table.columns, out):
+        threads.each(painting.stream_rows, [(*image, span, out) for span in spans])
+        return
+    painted = [(*image, span, painting.NO_LINES, blank, out) for span in spans]
     threads.each(painting.paint_rows, painted)
 
 
@@ -203,8 +179,7 @@ def _runs_of_values(
     table.pixels, table.domain = pixels, grid if grid.periodic else None
     before = (pixels, table.columns, value, bounded, table.runs)
     ranges = threads.ranges(table.rows, pixels.size)
-    table.whole = all(
-        threads.each(packing.pack_values, [(*before, a, b, table.counts) for a, b in ranges])
-    )
+    threads.each(packing.pack_values, [(*before, a, b, table.counts) for a, b in ranges])
+    table.whole = not packing.has_fractions(pixels, value, bounded)
     table.number_runs()
     return table

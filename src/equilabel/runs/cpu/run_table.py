@@ -62,7 +62,6 @@ class RunTable:
     whole: bool = True  # all values that tell runs apart are whole numbers
     first_label: int = 1  # 0 or 1
     domain: Grid | None = None  # the image, if it has periodic axes
-    one: bool = False  # all runs are known to be one component
     room: None = None  # on a GPU, the memory of the labels
 
     @classmethod
@@ -103,7 +102,6 @@ class RunTable:
             spans = threads.ranges(used, 4 * used)
             one = np.zeros(1, np.int64)
             threads.each(renumber, [(self.parents[a:b], one, b - a, numbers) for a, b in spans])
-            self.one = bool(self.one and numbers[1] == 1)
 
     @property
     def parents(self) -> HostArray:
@@ -207,6 +205,15 @@ def block_of(runs, row):
     y = row % shape[4] // runs.tall
     z = row // shape[4] % shape[3] // runs.deep
     return (row // (shape[4] * shape[3]) * runs.grid[3] + z) * runs.grid[4] + y
+
+
+@inlined
+def block_at(runs, position):
+    """Return the block of the row at some coordinates, (5,), without divisions."""
+    grid = runs.grid
+    line = (position[0] * grid[1] + position[1]) * grid[2] + position[2]
+    line = line * grid[3] + (position[3] >> (runs.deep - 1))  # blocks are one or two rows deep
+    return line * grid[4] + (position[4] >> (runs.tall - 1))
 
 
 @inlined

@@ -9,27 +9,24 @@ import numpy as np
 from numpy import empty, ndarray
 
 from equilabel.devices.cpu.bits import LAST, NONE, ONE, popcount, smaller
-from equilabel.devices.jit import Kernel, entry_point, inlined, is_kept, njit
+from equilabel.devices.jit import Kernel, inlined, is_kept, njit
 from equilabel.domains.grid import row_unions
 
-from .numbering import index, is_one, number, number_range, relabel, reorder
-from .packing import NOTHING, SEVERAL, begin, is_whole, pack, pack_values
+from .numbering import index, number, number_range, relabel, reorder
+from .packing import NOTHING, SEVERAL, begin, has_fractions, is_whole, pack, pack_values
 from .painting import (
-    BYTE,
     EIGHT,
     paint,
     paint_few,
     paint_many,
-    paint_one,
     paint_part,
     paint_rows,
-    spread,
 )
 from .painting import FEW as FEW_PAINTED
 from .run_table import AXES, SLACK, Runs
 from .unions import (
-    first_contacts,
     link,
+    link_blocks_above,
     link_rows_above,
     link_values,
     unite_straight,
@@ -64,18 +61,17 @@ def left_out(labels, size):
 # Each row is united with the one before it, without a table of runs and without blocks of rows: so
 # runs, and components, come in raster order.
 
-VALUES = -2  # returned instead of a number of components
-FEW_RUNS = 3  # runs in a word up to which uniting them one by one is faster
+FRACTIONS, RUN_VALUES = -1, -2  # returned instead of a number of components
 
 
 @njit(nogil=True, cache=True)
 def label_rows(pixels, plan, labels):
-    """Label an image of one or two axes; return components + `SKIP` * labels left out, or `VALUES`.
+    """Label an image of one or two axes; return components + `SKIP` * labels left out, or a code.
 
     `pixels` is (R * columns,) of unsigned integers. `plan` is (6,) of int64: rows; columns; the
     background; whether there is one; whether values tell components apart; whether corners touch.
     `labels`, of int32 and at least as large, is written from a multiple of 32 bytes on if it can
-    be. `VALUES` means that there are several values which tell components apart.
+    be. `RUN_VALUES` means that there are several values which tell components apart.
     """
     rows, columns = plan[0], plan[1]
     skip = left_out(labels, rows * columns)
@@ -85,15 +81,12 @@ def label_rows(pixels, plan, labels):
     background = pixels.dtype.type(plan[2])
     found, _ = pack(pixels, columns, background, plan[3] != 0, plan[4] == 0, bits[2:])
     if found == SEVERAL:
-        return VALUES
+        return RUN_VALUES
     if found == NOTHING:
         labels[:] = 0
         return skip * SKIP
     parents = np.empty(rows * ((columns + 1) >> 1) + 1 + 64, np.int32)
     runs = link_rows(bits, plan[5] != 0, parents)
-    if is_one(parents, 2, runs + 1):
-        paint_one(bits[2:], columns, 0, rows, False, False, labels)
-        return skip * SKIP + 1
     parents[0] = 0
     components = number_range(parents, 1, runs + 1, np.int32(0))
     paint_rows_in_turn(bits, columns, parents, labels)
@@ -129,17 +122,6 @@ def link_rows(bits, full, parents):
             events = begins_above & (v | (v << corner) | (carry & corner)) & ~begins
             if full:  # not where the row before the last joins this run to the one before it
                 events &= ~((bits[row - 2, word] << ONE) & (u << (ONE + ONE)) & (v << ONE))
-            if count > FEW_RUNS:
-                if firsts == NONE:  # every run that touches these begins later than they do
-                    firsts = first_contacts(events, begins) & ~(begins ^ (begins - ONE))
-                    events &= ~firsts
-                if in_order(firsts, begins, begins_above):
-                    upto = firsts ^ (firsts - ONE)
-                    run = last + popcount(begins & upto)
-                    other = above + popcount(begins_above & upto) - 1
-                    for k in range(0, popcount(firsts), EIGHT):
-                        spread(parents, run + k, BYTE, BYTE, other + k, parents)
-                    firsts = NONE
             while firsts != NONE:
                 upto = firsts ^ (firsts - ONE)
                 run = np.uint64(last + popcount(begins & upto))
@@ -152,25 +134,6 @@ def link_rows(bits, full, parents):
             carry = v >> LAST
             carry_above = u >> LAST
     return last
-
-
-@inlined
-def in_order(firsts, begins, begins_above):
-    """Return whether the last runs of a word touch equally many in order: a copy then unites them.
-
-    `firsts` marks where runs that begin in this word first touch the row above; `begins` and
-    `begins_above` where runs begin.
-    """
-    if firsts == NONE:
-        return False
-    later = ~(firsts ^ (firsts - ONE))  # columns after the lowest
-    if popcount(begins & later) + 1 != popcount(firsts):
-        return False
-    between = begins_above & later
-    if first_contacts(between, firsts << ONE) != between:
-        return False
-    beyond = 1 if between & ~firsts > firsts else 0  # the last run begins after the last contact
-    return popcount(between) + 1 == popcount(firsts) + beyond
 
 
 @inlined
@@ -202,7 +165,6 @@ def paint_rows_in_turn(bits, columns, parents, labels):
 
 # ---- The method `runs` in a single call, for images that one thread labels
 
-FRACTIONS, RUN_VALUES = -1, -2  # returned instead of a number of components
 PATIENCE = 100  # calls after which compiling is worth the time
 _left: dict[Any, int] = {}
 
@@ -250,10 +212,12 @@ def label_runs(pixels, level, plan, edges, row_edges, labels):
     begin(unknown, 0, blocks, counts)
     runs = index_runs(unknown, counts)
     if counts[blocks] > 1:
-        within, single = (0, blocks, 0, blocks), runs.tall == 1
-        if single and edges.shape[0] > 0:
+        within = (0, blocks, 0, blocks)
+        if edges.shape[0] > 0 and runs.tall == 1:
             link_rows_above(runs, within)
-        link(runs, edges, np.int64(single), True, within)
+        elif edges.shape[0] > 0:
+            link_blocks_above(runs, within)
+        link(runs, edges, 1, within)
     return skip * SKIP + number_runs(runs, counts, columns, labels)
 
 
@@ -266,8 +230,7 @@ def label_values(pixels, level, plan, edges, row_edges, labels):
     bits = new_bits(labels, columns)
     unknown, counts = new_table(bits, plan[:AXES], 1, 1)
     rows = counts.size - 1
-    if not pack_values(pixels, columns, level[0], bounded, unknown, 0, rows, counts):
-        return FRACTIONS
+    pack_values(pixels, columns, level[0], bounded, unknown, 0, rows, counts)
     runs = index_runs(unknown, counts)
     if counts[rows] > 1:
         link_values(pixels, columns, runs, row_edges, (0, rows, 0, rows))
@@ -319,9 +282,6 @@ def number_runs(runs, counts, columns, labels):
     if counts[blocks] == 1:
         labels[:] = 0
         return 0
-    if is_one(runs.parents, 2, counts[blocks]):
-        paint_one(runs.bits, columns, 0, labels.size // columns, False, False, labels)
-        return 1
     slab = runs.grid[4] if runs.deep > 1 else 1
     ends = np.empty(blocks // slab + 1, np.int64)
     number(counts, runs.parents, 0, blocks, slab, 0, ends)
@@ -330,7 +290,8 @@ def number_runs(runs, counts, columns, labels):
         order = np.zeros(components + 1, np.int32)
         reorder(runs, 0, blocks // slab, ends, order)
         relabel(runs.parents, 1, counts[blocks], order)
-    paint_rows(runs, columns, 0, labels.size // columns, False, labels)
+    lines = np.empty((0, 2), np.int64)
+    paint_rows(runs, columns, (0, labels.size // columns), lines, False, labels)
     return components
 
 
@@ -360,9 +321,7 @@ class SingleCall:
     ) -> None:
         compare, level, values = foreground
         size, columns, rank = int(np.prod(shape)), shape[-1], len(shape)
-        self._label_rows: Any = None  # entry point without a check of types, once it is found
         self._by_rows = dtype.kind in "bui" and not stacked and rank <= 2
-        self._wide = dtype.itemsize > 1
         self._by_rows &= size <= (FLAT if connectivity == 1 else FLAT_FULL)
         unsigned = UNSIGNED.get(dtype)
         self._view = unsigned
@@ -392,16 +351,7 @@ class SingleCall:
         else:
             labels = empty(image.shape, INT32)
             flat = labels.ravel()
-        by_rows = self._label_rows
-        if by_rows is not None:
-            if self._wide and not pixels.flags.aligned:
-                pixels = pixels.copy()
-            count = by_rows(pixels, self._row_plan, flat)
-            if count == RUN_VALUES:
-                self._by_rows, self._label_rows = False, None
-                count = self._label(pixels, flat)
-        else:
-            count = self._label(pixels, flat)
+        count = self._label(pixels if self._view is None else pixels.view(self._view), flat)
         if count is None:
             return None
         if labels is flat and out is None:
@@ -415,21 +365,19 @@ class SingleCall:
         """Label contiguous pixels; return the number of components, or None as `label` does."""
         count: int
         if self._by_rows:
-            few = pixels.view(f"u{pixels.itemsize}"), self._row_plan, labels
+            few = pixels, self._row_plan, labels
             if self._is_ready(label_rows, few):
                 count = label_rows(*few)
                 if count != RUN_VALUES:
-                    if pixels.flags.aligned:  # later calls make sure of this
-                        self._label_rows = entry_point(label_rows, few)
                     return count
                 self._by_rows = False  # similar images probably have several values, too
-        if self._view is not None:
-            pixels = pixels.view(self._view)
         asked = pixels, self._level, self._plan, self._edges, self._row_edges, labels
         if not self._is_ready(label_runs, asked):
             return None
         count = label_runs(*asked)
         if count == RUN_VALUES:
+            if has_fractions(pixels, self._level[0], self._plan[6] != 0):
+                return FRACTIONS
             if not self._is_ready(label_values, asked):
                 return None
             count = label_values(*asked)

@@ -144,9 +144,9 @@ def _sleep(context, builder, signature, arguments):
 # Kinds of phases, in order; there are as many of `JOIN` as needed to join all parts in pairs.
 FIND, UNITE, JOIN, COUNT, NUMBER, RESOLVE, REORDER, RELABEL, PAINT = range(9)
 # Kernels, by their places in `Job.kernels`, which is 0 for a kernel that is not needed.
-PACK, BEGIN, INDEX, LINK_ROWS, LINK = range(5)
-ROOTS, NUMBERS, FOLLOW, ORDER, RENAME, ROWS, STREAMED, ONE_LABEL = range(5, 13)
-KERNELS = 13
+PACK, BEGIN, INDEX, LINK_ABOVE, LINK = range(5)
+ROOTS, NUMBERS, FOLLOW, ORDER, RENAME, ROWS, STREAMED = range(5, 12)
+KERNELS = 12
 # Entries of `Job.given` and of `Job.found`.
 COLUMNS, BOUNDED, BINARY, BLANK, STREAMABLE, SLAB, REACH, LOOKS = range(8)
 COMPONENTS, SEVERAL, RUNS = range(3)
@@ -159,7 +159,7 @@ SPINS = 20_000  # polls of the board, some 1 ms, before a thread gives up its co
 class Job(NamedTuple):
     """All arrays that a team shares; see `RunTable` and `Runs` for those not explained here."""
 
-    kernels: Array  # (13,) of uint64: addresses
+    kernels: Array  # (12,) of uint64: addresses
     board: Array  # from `new_board`
     phases: Array  # (P, 3) of int64: kind, pieces, and for `JOIN` the parts on either side
     given: Array  # of int64, see `COLUMNS`

@@ -79,7 +79,7 @@ def do(job, kind, width, piece):
     elif kind == team.COUNT:
         a, b = first_run(job, piece), first_run(job, piece + 1)
         job.roots[piece + 1] = count(job.kernels[team.ROOTS], (job.runs.parents, a, b))
-    elif job.found[team.COMPONENTS] > 1:
+    else:
         rename(job, kind, piece)
 
 
@@ -161,11 +161,10 @@ def unite_part(job, part):
     begin, end = first_block(job, part), first_block(job, part + 1)
     call(kernels[team.INDEX], (runs, counts, begin, end))
     within = (begin, end, begin, end)
-    single = runs.tall == 1
-    if single and edges.shape[0] > 0:
-        call(kernels[team.LINK_ROWS], (runs, within))
-    if edges.shape[0] > single:
-        call(kernels[team.LINK], (runs, edges, np.int64(single), True, within))
+    if edges.shape[0] > 0:
+        call(kernels[team.LINK_ABOVE], (runs, within))
+    if edges.shape[0] > 1:
+        call(kernels[team.LINK], (runs, edges, 1, within))
 
 
 @called
@@ -176,7 +175,7 @@ def join(job, width, pair):
     middle = first_block(job, (2 * pair + 1) * width)
     end = first_block(job, smaller((2 * pair + 2) * width, parts))
     end = smaller(end, middle + job.given[team.REACH])
-    call(job.kernels[team.LINK], (job.runs, job.edges, 0, False, (middle, end, begin, middle)))
+    call(job.kernels[team.LINK], (job.runs, job.edges, 0, (middle, end, begin, middle)))
 
 
 @called
@@ -206,13 +205,10 @@ def paint_piece(job, piece):
     given, runs, found, kernels, out = job.given, job.runs, job.found, job.kernels, job.out
     begin, end, columns = job.lines[piece], job.lines[piece + 1], given[team.COLUMNS]
     blank, streamable = given[team.BLANK] != 0, given[team.STREAMABLE] != 0
-    if found[team.COMPONENTS] == 1:
-        asked = (runs.bits, columns, begin, end, blank, streamable, out)
-        call(kernels[team.ONE_LABEL], asked)
-    elif streamable and found[team.RUNS] <= runs.bits.size:
-        call(kernels[team.STREAMED], (runs, columns, begin, end, out))
+    if streamable and 1 < found[team.RUNS] <= runs.bits.size:
+        call(kernels[team.STREAMED], (runs, columns, (begin, end), out))
     elif found[team.RUNS] > 1 or not blank:
-        call(kernels[team.ROWS], (runs, columns, begin, end, blank, out))
+        call(kernels[team.ROWS], (runs, columns, (begin, end), job.pieces[:0], blank, out))
 
 
 @called
@@ -260,9 +256,9 @@ def label_in_team(grid: Grid, room: Callable[[], tuple[HostArray, bool]]) -> int
     if compare != "all":
         background[0] = np.asarray(level).view(np.uint8)
     out, blank = room()
-    streamed = not blank and painting.is_streamed(table.columns, out)
     given = job.given
     given[team.BOUNDED], given[team.BINARY] = compare != "all", not values
+    streamed = not blank and painting.is_streamed(table.columns, out)
     given[team.BLANK], given[team.STREAMABLE] = blank, streamed
     job = job._replace(
         kernels=_kernels(table.runs.tall, table.runs.deep, len(table.edges), streamed),
@@ -292,17 +288,17 @@ def _kernels(tall: int, deep: int, edges: int, streamed: bool) -> Any:
         team.ROOTS: (numbering.count_roots, parents, 0, 0),
         team.NUMBERS: (numbering.number, counts, parents, 0, 0, 0, 0, ends),
         team.FOLLOW: (numbering.follow, parents, 0, 0),
-        team.ROWS: (painting.paint_rows, table, 0, 0, 0, True, out),
-        team.ONE_LABEL: (painting.paint_one, bits, 0, 0, 0, True, True, out),
+        team.ROWS: (painting.paint_rows, table, 0, (0, 0), lines, True, out),
     }
     if edges:
-        asked[team.LINK] = (unions.link, table, lines, 0, True, span)
-        asked[team.LINK_ROWS] = (unions.link_rows_above, table, span)
+        asked[team.LINK] = (unions.link, table, lines, 0, span)
+        link_above = unions.link_rows_above if tall == 1 else unions.link_blocks_above
+        asked[team.LINK_ABOVE] = (link_above, table, span)
     if tall * deep > 1:
         asked[team.ORDER] = (numbering.reorder, table, 0, 0, ends, parents)
         asked[team.RENAME] = (numbering.relabel, parents, 0, 0, parents)
     if streamed:
-        asked[team.STREAMED] = (painting.stream_rows, table, 0, 0, 0, out)
+        asked[team.STREAMED] = (painting.stream_rows, table, 0, (0, 0), out)
     kernels: list[Any] = [0] * team.KERNELS
     for place, (kernel, *arguments) in asked.items():
         kernels[place] = address(kernel, tuple(arguments))

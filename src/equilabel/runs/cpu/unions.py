@@ -9,7 +9,7 @@ from equilabel.devices.cpu.union_find import unite
 from equilabel.devices.jit import BORROWING, inlined, njit
 
 from .packing import agrees_within
-from .run_table import AXES, advance, locate, new_position
+from .run_table import AXES, advance, locate, new_position, row_of
 
 # ---- Runs of two rows that touch in a word of 64 columns, united pair by pair
 # `mine` and `theirs` describe a word of either row: the bits where runs begin, and the number of
@@ -72,7 +72,7 @@ def unite_contacts(runs, straight, left, right, block, other, word):
     """
     parents = runs.parents
     starts, other_starts = runs.starts[block, word], runs.starts[other, word]
-    mine, run = (starts, runs.first[block, word]), runs.first[other, word]
+    mine, run = (starts, np.int64(runs.first[block, word])), np.int64(runs.first[other, word])
     if runs.tall > 1:  # runs of several rows may touch many times
         straight = first_contacts(straight, starts | other_starts)
     unite_straight(parents, straight, mine, (other_starts, run))
@@ -176,29 +176,18 @@ def lines_of(runs, edge, position):
 
 @inlined
 def rows_along(runs, lines, along):
-    """Return the rows that an edge compares for block `along` of a line."""
+    """Return the rows that an edge compares for block `along` of a line, and their detour."""
     size, empty = runs.shape[4], runs.bits.shape[0] - 1
     y = along * runs.tall
-    v = row_at(lines.v0, y + lines.v0_down, size, empty)
-    u = row_at(lines.u0, y + lines.u0_down, size, empty)
-    if runs.tall == 1:  # blocks of single rows
-        return Rows(v, v, u, u)
-    return Rows(
-        v,
-        row_at(lines.v1, y + lines.v1_down, size, empty),
-        u,
-        row_at(lines.u1, y + lines.u1_down, size, empty),
-    )
-
-
-@inlined
-def detour_along(runs, lines, along):
-    """Return the rows that may connect those of `rows_along`."""
-    size, empty = runs.shape[4], runs.bits.shape[0] - 1
-    y = along * runs.tall
+    v0 = row_at(lines.v0, y + lines.v0_down, size, empty)
+    u0 = row_at(lines.u0, y + lines.u0_down, size, empty)
+    v1, u1 = v0, u0  # of blocks of single rows
+    if runs.tall > 1:
+        v1 = row_at(lines.v1, y + lines.v1_down, size, empty)
+        u1 = row_at(lines.u1, y + lines.u1_down, size, empty)
     w0 = row_at(lines.v0, y + lines.w0_down, size, empty)
     w1 = row_at(lines.back, y + lines.w1_down, size, empty)
-    return Detour(lines.way, w0, w1)
+    return Rows(v0, v1, u0, u1), Detour(lines.way, w0, w1)
 
 
 @inlined
@@ -289,7 +278,7 @@ def link_row(pixels, columns, runs, row, other, diagonal):
 
 @njit(nogil=True, cache=True, **BORROWING)
 def link_rows_above(runs, span):
-    """Unite fresh runs as `link` does, for single rows whose first edge is the row before."""
+    """Do as `link_blocks_above` where blocks are single rows."""
     row, last_row, low, high = span
     tall = runs.grid[4]
     y = row % tall
@@ -334,48 +323,37 @@ def link_row_above(runs, row):
 
 
 @njit(nogil=True, cache=True, **BORROWING)
-def link(runs, edges, first_edge, fresh, span):
-    """Unite every run of some blocks with the runs of earlier blocks that it touches.
+def link_blocks_above(runs, span):
+    """Unite the runs of some blocks, their own roots so far, with the block before in their line.
 
-    `edges` is (E, 10), from `domains.grid.block_edges`, followed from `first_edge` on; if `fresh`,
-    the first of all is followed while all runs are their own roots. `span` is (first block, block
-    after the last, low, high): edges lead to blocks `low` to before `high`. Threads first unite
-    runs within their own ranges; the borders between ranges follow one by one.
+    That is the first edge of images that have one; `span` is as of `link`.
     """
-    first_block, last_block, low, high = span
-    grid = runs.grid
+    block, last_block, low, high = span
+    grid, tall = runs.grid, runs.tall
     position = new_position()
-    for number in range(first_edge, edges.shape[0]):
-        edge = edges[number]
-        block = first_block
-        while block < last_block:
-            locate(block, grid, position)
-            end = smaller(position[4] + last_block - block, grid[4])
-            line = index_beside(grid, position, edge, AXES - 1)
-            if line >= 0:
-                lines = lines_of(runs, edge, position)
-                begin = position[4]
-                for along in range(larger(begin, -edge[4]), smaller(end, grid[4] - edge[4])):
-                    other = line * grid[4] + edge[4] + along
-                    if other < low or other >= high:
-                        continue
-                    rows = rows_along(runs, lines, along)
-                    here = block + along - begin
-                    if fresh and number == 0:
-                        link_first(runs, rows, edge[5] != 0, here, other)
-                    else:
-                        detour = detour_along(runs, lines, along)
-                        link_unknown(runs, rows, detour, edge[5] != 0, here, other)
-            block += end - position[4]
+    while block < last_block:
+        locate(block, grid, position)
+        along = position[4]
+        end = smaller(along + last_block - block, grid[4])
+        position[4] = 0
+        line0 = row_of(runs, position, 0, 0)
+        line1 = line0
+        if runs.deep > 1 and position[3] * 2 + 1 < runs.shape[3]:
+            line1 = row_of(runs, position, 1, 0)
+        for y in range(along * tall, end * tall, tall):
+            if y > 0 and low < block <= high:
+                rows = Rows(line0 + y, line1 + y, line0 + y - 1, line1 + y - 1)
+                link_block_above(runs, rows, block)
+            block += 1
 
 
 @inlined
-def link_first(runs, rows, diagonal, block, other):
-    """Unite the runs of a block, all of them their own roots so far, with those of another.
+def link_block_above(runs, rows, block):
+    """Unite the runs of a block of several rows, all of them their own roots so far, likewise.
 
-    A word in which every run meets one run, in order, is a copy of parents. `diagonal` says whether
-    corners touch.
+    A word in which every run meets one run, in order, is a copy of parents. Corners touch.
     """
+    other = block - 1
     bits, starts, parents = runs.bits, runs.starts, runs.parents
     v0, v1, u0, u1 = rows
     words = starts.shape[1]
@@ -395,14 +373,11 @@ def link_first(runs, rows, diagonal, block, other):
         both = v & u
         events = both & ~((both << ONE) | carry)
         carry = both >> LAST
-        left = NONE
-        right = NONE
-        if diagonal:
-            corners = v & ~u
-            left = corners & ((u << ONE) | u_before) & ~((v << ONE) | v_before)
-            right = corners & ((u >> ONE) | (u_next << LAST)) & ~((v >> ONE) | (v_next << LAST))
-            v_before = v >> LAST
-            u_before = u >> LAST
+        corners = v & ~u
+        left = corners & ((u << ONE) | u_before) & ~((v << ONE) | v_before)
+        right = corners & ((u >> ONE) | (u_next << LAST)) & ~((v >> ONE) | (v_next << LAST))
+        v_before = v >> LAST
+        u_before = u >> LAST
         if events | left | right == NONE:
             continue
         here = starts[block, word]
@@ -414,11 +389,40 @@ def link_first(runs, rows, diagonal, block, other):
             for k in range(np.uint64(1), np.uint64(popcount(here))):
                 parents[run + k] = parents[other_run + k]
             continue
-        if runs.tall > 1:
-            events = first_contacts(events, here | there)
+        events = first_contacts(events, here | there)
         events = point_firsts(parents, events, (here, run), (there, other_run))
         if events | left | right != NONE:
             unite_contacts(runs, events, left, right, block, other, word)
+
+
+@njit(nogil=True, cache=True, **BORROWING)
+def link(runs, edges, first_edge, span):
+    """Unite every run of some blocks with the runs of earlier blocks that it touches.
+
+    `edges` is (E, 10), from `domains.grid.block_edges`, followed from `first_edge` on. `span` is
+    (first block, block after the last, low, high): edges lead to blocks `low` to before `high`.
+    Threads first unite runs within their own ranges; the borders between ranges follow one by one.
+    """
+    first_block, last_block, low, high = span
+    grid = runs.grid
+    position = new_position()
+    for number in range(first_edge, edges.shape[0]):
+        edge = edges[number]
+        block = first_block
+        while block < last_block:
+            locate(block, grid, position)
+            end = smaller(position[4] + last_block - block, grid[4])
+            line = index_beside(grid, position, edge, AXES - 1)
+            if line >= 0:
+                lines = lines_of(runs, edge, position)
+                begin = position[4]
+                for along in range(larger(begin, -edge[4]), smaller(end, grid[4] - edge[4])):
+                    other = line * grid[4] + edge[4] + along
+                    if low <= other < high:
+                        rows, detour = rows_along(runs, lines, along)
+                        here = block + along - begin
+                        link_unknown(runs, rows, detour, edge[5] != 0, here, other)
+            block += end - position[4]
 
 
 @inlined
