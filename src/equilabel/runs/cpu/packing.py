@@ -5,6 +5,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
+from equilabel.devices import threads
 from equilabel.devices.cpu.bits import (
     ALL,
     LAST,
@@ -169,7 +170,7 @@ def pack(pixels, columns, background, bounded, binary, bits):
     return found, value
 
 
-CACHED = 2**17  # pixels that are compared, and packed while in the cache
+CACHED = 2**17  # pixels that one thread compares, and packs while they are in the cache
 PART = 2**14  # pixels that NumPy looks at while in the cache
 
 
@@ -188,7 +189,8 @@ def has_fractions(pixels, background, bounded):
 
 def pack_compared(pixels, columns, compare, level, bits):
     """Set a bit for every pixel for which `compare(pixel, level)` is not 0; see `pack`."""
-    rows, found = max(1, CACHED // columns), NOTHING
+    # Python starts each comparison, and threads wait for each other there: many take large pieces.
+    rows, found = max(1, CACHED * threads.available() // columns), NOTHING
     for first in range(0, len(bits), rows):
         last = first + rows
         mask = compare(pixels[first * columns : last * columns], level)
