@@ -36,13 +36,15 @@ constexpr int BINS = 256;  // at most, whose counters fit the static shared memo
 // outside are left out; the last bin includes its upper edge. The lanes of a warp have counters of their own, in
 // different banks of memory, so that equal pixels do not wait for each other.
 template <typename Real>
-__global__ void count_bins(const Real* __restrict__ pixels, Index size, const Real* __restrict__ edges,
+__global__ void __launch_bounds__(1024) count_bins(const Real* __restrict__ pixels, Index size, const Real* __restrict__ edges,
                            int bins, unsigned long long* counts)
 {
     __shared__ unsigned table[BINS * 32];
+    __shared__ Real edge[BINS + 1];
+    for (int k = threadIdx.x; k <= bins; k += blockDim.x) edge[k] = edges[k];
     for (int k = threadIdx.x; k < 32 * bins; k += blockDim.x) table[k] = 0;
     __syncthreads();
-    const Real lowest = edges[0], highest = edges[bins];
+    const Real lowest = edge[0], highest = edge[bins];
     const Real scale = bins / (highest - lowest);
     const Index step = static_cast<Index>(gridDim.x) * blockDim.x;
     for (Index i = thread_index(); i < size; i += TOGETHER * step) {
@@ -54,8 +56,8 @@ __global__ void count_bins(const Real* __restrict__ pixels, Index size, const Re
             const Real own = pixel[j];
             if (i + j * step >= size || !(own >= lowest && own <= highest)) continue;
             int k = max(0, min(static_cast<int>((own - lowest) * scale), bins - 1));  // or a neighbor
-            while (own < edges[k]) --k;
-            while (k < bins - 1 && own >= edges[k + 1]) ++k;
+            while (own < edge[k]) --k;
+            while (k < bins - 1 && own >= edge[k + 1]) ++k;
             atomicAdd(table + 32 * k + threadIdx.x % 32, 1u);
         }
     }

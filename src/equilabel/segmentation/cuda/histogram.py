@@ -7,6 +7,8 @@ from equilabel.devices.cuda.kernels import THREADS, kernel, start
 
 BINS = 12_000  # counters that fit the shared memory of every card
 BLOCKS = 1024
+# Threads and blocks that count in bins; few blocks, because each adds up 32 sets of counters.
+COUNTERS, COUNTING = 1024, 264
 
 
 def count_values(pixels: Array, bins: int) -> Array:
@@ -22,7 +24,8 @@ def count_values(pixels: Array, bins: int) -> Array:
     for begin in range(first, last, BINS):
         part = min(BINS, last - begin)
         arguments = (pixels, pixels.size, begin, part, counts[begin:])
-        function((_blocks(pixels),), (THREADS,), arguments, shared_mem=4 * part)
+        blocks = min(-(-pixels.size // THREADS), BLOCKS)
+        function((blocks,), (THREADS,), arguments, shared_mem=4 * part)
     return counts
 
 
@@ -36,9 +39,12 @@ def count_bins(pixels: Array, edges: HostArray) -> Array:
     counts = cupy.zeros(bins, cupy.int64)
     function = kernel("segmentation/cuda/histogram", f"count_bins<{pixels.dtype.str[1:]}>")
     there = cupy.asarray(edges)
-    start(function, _blocks(pixels), THREADS, pixels, pixels.size, there, bins, counts)
+    start(
+        function, counting_blocks(pixels.size), COUNTERS, pixels, pixels.size, there, bins, counts
+    )
     return counts
 
 
-def _blocks(pixels: Array) -> int:
-    return int(min(-(-pixels.size // THREADS), BLOCKS))
+def counting_blocks(size: int) -> int:
+    """Return the blocks of `COUNTERS` threads that count so many pixels in bins."""
+    return min(-(-size // COUNTERS), COUNTING)

@@ -2,8 +2,6 @@
 
 #include "segmentation/cuda/keys.cuh"
 
-constexpr int PLACES = 4;  // neighboring places of a thread
-
 // Return the place that continues an axis beyond its ends: its last one, or the reflection.
 __device__ Index beyond(Index place, Index length, bool nearest)
 {
@@ -49,18 +47,18 @@ __device__ __forceinline__ double sum_around(const Pixel& pixel, const double* _
     return sum;
 }
 
-template <typename Real>
-struct alignas(PLACES * sizeof(Real) < 16 ? PLACES * sizeof(Real) : 16) Smoothed {
-    Real of[PLACES];
+template <typename Real, int Places>
+struct alignas(16) Smoothed {
+    Real of[Places];
 };
 
-// Smooth along an axis of `length` places, `inner` elements apart, of which a thread takes `PLACES` neighboring ones.
+// Smooth along an axis of `length` places, `inner` elements apart, of which a thread takes `Places` neighboring ones.
 // Threads are in rows of `columns`: along the axis if `inner` is 1, else along the elements that have one place; a
 // block takes `wide` of these. `weights` are those from the middle to `reach`, which is `Reach` unless that is 0. Sums
 // are in double precision, from the middle, then from the ends inwards, and no multiplication is fused with an
 // addition: they are those of the CPU to the last bit. If `ends` is given, they are raised to the keys of the largest
 // values, of those with all bits flipped first. `aligned` says that what a thread writes is `Smoothed`.
-template <typename Value, typename Real, int Reach>
+template <typename Value, typename Real, int Reach, int Places>
 __global__ void smooth_axis(const Value* __restrict__ image, Real* __restrict__ out, Index rows, Index columns,
                             Index length, Index inner, int wide, const double* __restrict__ weights, int reach,
                             bool nearest, bool aligned, KeyOf<Real>* ends)
@@ -68,25 +66,25 @@ __global__ void smooth_axis(const Value* __restrict__ image, Real* __restrict__ 
     const unsigned across = static_cast<unsigned>((columns + wide - 1) / wide), down = blockIdx.x / across;
     const Index x = static_cast<Index>(blockIdx.x - down * across) * wide + threadIdx.x % wide;
     const Index row = static_cast<Index>(down) * (blockDim.x / wide) + threadIdx.x / wide;
-    const Index groups = (length + PLACES - 1) / PLACES;
+    const Index groups = (length + Places - 1) / Places;
     const Index line = inner == 1 ? row : row / groups;
-    const Index place = (inner == 1 ? x : row - line * groups) * PLACES;
+    const Index place = (inner == 1 ? x : row - line * groups) * Places;
     const Index begin = line * length * inner + (inner == 1 ? 0 : x);
     KeyOf<Real> low = 0, high = 0;
     if (x < columns && row < rows) {
         const Value* const here = image + begin;
         const auto at = [&](Index k) { return static_cast<double>(here[beyond(k, length, nearest) * inner]); };
-        Value window[PLACES + 2 * Reach];
-        if (place >= Reach && place + PLACES + Reach <= length) {  // loads wait for nothing
+        Value window[Places + 2 * Reach];
+        if (place >= Reach && place + Places + Reach <= length) {  // loads wait for nothing
 #pragma unroll
-            for (int k = 0; Reach && k < PLACES + 2 * Reach; ++k) window[k] = here[(place + k - Reach) * inner];
+            for (int k = 0; Reach && k < Places + 2 * Reach; ++k) window[k] = here[(place + k - Reach) * inner];
         } else {
-            for (int k = 0; Reach && k < PLACES + 2 * Reach; ++k)
+            for (int k = 0; Reach && k < Places + 2 * Reach; ++k)
                 window[k] = here[beyond(place + k - Reach, length, nearest) * inner];
         }
-        Smoothed<Real> found;
+        Smoothed<Real, Places> found;
 #pragma unroll
-        for (int j = 0; j < PLACES; ++j) {
+        for (int j = 0; j < Places; ++j) {
             double sum;
             if constexpr (Reach)
                 sum = sum_around([&](int k) { return static_cast<double>(window[j + Reach + k]); }, weights, Reach);
@@ -99,7 +97,7 @@ __global__ void smooth_axis(const Value* __restrict__ image, Real* __restrict__ 
             high = max(high, own);
             if (!aligned) out[begin + (place + j) * inner] = found.of[j];
         }
-        if (aligned) *reinterpret_cast<Smoothed<Real>*>(out + begin + place) = found;
+        if (aligned) *reinterpret_cast<Smoothed<Real, Places>*>(out + begin + place) = found;
     }
     if (ends) raise_ends(low, high, ends);
 }

@@ -12,7 +12,8 @@ from equilabel.array_types import Array, HostArray
 from equilabel.devices.cuda.kernels import THREADS, Kernel, kernel, start
 
 READ = ("u1", "u2", "i2", "f4", "f8")  # types that are read as they are; others are converted
-PLACES, REACH = 4, 8  # places of a thread, as in smoothing.cu; most weights that are unrolled
+NEXT, APART = 8, 16  # neighboring places of a thread: next to each other in memory, and apart
+REACH = 8  # most weights that are unrolled
 
 
 @lru_cache(maxsize=256)
@@ -63,13 +64,14 @@ def launches(
     for axis in [axis for axis, some in enumerate(weights) if some.size > 1] or [len(shape) - 1]:
         some = _copied(weights[axis].tobytes(), device)
         reach, length, inner = some.size - 1, shape[axis], prod(shape[axis + 1 :])
-        types = f"{pixel}, {dtype.str[1:]}, {reach if reach <= REACH else 0}"
+        places = NEXT if inner == 1 else APART
+        types = f"{pixel}, {dtype.str[1:]}, {reach if reach <= REACH else 0}, {places}"
         function = kernel("segmentation/cuda/smoothing", f"smooth_axis<{types}>")
-        groups, lines = -(-length // PLACES), size // length // inner
+        groups, lines = -(-length // places), size // length // inner
         columns, rows = (groups, lines) if inner == 1 else (inner, lines * groups)
         wide = THREADS if columns >= THREADS else 32
         blocks = -(-columns // wide) * -(-rows // (THREADS // wide))
-        how = (wide, some.data.ptr, reach, nearest, inner == 1 and length % PLACES == 0)
+        how = (wide, some.data.ptr, reach, nearest, inner == 1 and length % places == 0)
         found.append(Launch(function, blocks, (rows, columns, length, inner, *how), some))
         pixel = dtype.str[1:]
     return found
