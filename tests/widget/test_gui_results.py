@@ -453,3 +453,25 @@ def test_the_object_selected_in_the_viewer_is_marked_in_the_plot(form):
     features = form.results.layer.features
     marked = plot.canvas.axes.collections[-1].get_offsets()
     np.testing.assert_allclose(marked, [[features["area"][4], features["intensity_mean"][4]]])
+
+
+def test_objects_that_a_filter_drops_fade_in_the_plot(form):
+    pytest.importorskip("matplotlib")
+    panel = form.results
+    panel.plot.kind.value = "scatter plot"
+    panel.plot.x.value, panel.plot.y.value = "area", "intensity_mean"
+    panel.plot.button.click()
+    keep_within(panel.filter.rows[0], "area", 20.0, 60.0)
+    panel.select([4])
+    dropped, kept, marked = panel.plot.canvas.axes.collections
+    assert dropped.get_alpha() < kept.get_alpha() == 1
+    inside = [(part.get_offsets()[:, 0] - 40).clip(-20, 20) for part in (dropped, kept)]
+    assert (abs(inside[0]) == 20).all()
+    assert (abs(inside[1]) < 20).all()
+    assert len(dropped.get_offsets()) + len(kept.get_offsets()) == panel.layer.data.max()
+    assert marked.get_offsets()[0, 0] == panel.layer.features["area"][4]
+    panel.plot.kind.value = "histogram"
+    heights = np.array([bar.get_height() for bar in panel.plot.canvas.axes.patches])
+    assert [part.sum() for part in np.split(heights, 3)] == [
+        panel.layer.data.max(), len(kept.get_offsets()), 1
+    ]  # fmt: skip

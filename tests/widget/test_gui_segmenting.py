@@ -219,6 +219,22 @@ def test_selected_objects_of_a_movie_are_outlined_and_not_filled(viewer, qtbot):
     assert 0 < (drawn == EDGE).sum() < own.sum()
 
 
+def test_selected_objects_of_a_volume_are_half_transparent(viewer, qtbot):
+    viewer.add_image(nuclei_3d((16, 64, 64)), name="volume")
+    form = open_form(viewer, qtbot)
+    layer = run(form, qtbot)
+    viewer.layers["volume"].visible = False
+    viewer.dims.ndisplay = 3
+    viewer.reset_view()
+    before = canvas(viewer)[..., :3].astype(int)
+    form.results.select([int(np.bincount(layer.data.ravel())[1:].argmax()) + 1])
+    after = canvas(viewer)[..., :3].astype(int)
+    changed = (after != before).any(axis=-1)
+    assert changed.any()
+    half = abs(after[changed] - (before[changed] + 255) / 2).max(axis=-1) < 40
+    assert 0.5 < half.mean() < 1  # the rest is the rim
+
+
 def test_axes_can_be_given_another_meaning(viewer, qtbot):
     viewer.add_image(movie((6, 128, 128)), name="stack")
     form = open_form(viewer, qtbot)

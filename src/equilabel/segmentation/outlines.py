@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
 
 EDGE = 2  # value of outlines; 0 is outside, 1 inside
+WHOLE = 3  # value of objects in 3D, which have no outline
 LARGEST = 2**25  # pixels of a volume that can be drawn interactively
 
 
@@ -61,7 +62,7 @@ class Outlines:
         hit = np.isin(part, self._chosen)
         sides = [side for side in part.shape if side > 1]
         if len(sides) > 2:
-            return hit.astype(np.uint8) * np.uint8(EDGE)
+            return hit.astype(np.uint8) * np.uint8(WHOLE)
         # napari reads a plane of a stack as a slab, because it projects what lies in its thickness.
         plane = np.where(hit, part, 0).reshape([1] * (2 - len(sides)) + sides)
         padded = np.pad(plane, 1)  # so that the border of the image is an edge

@@ -39,12 +39,6 @@ def count_bins(pixels: Array, edges: HostArray) -> Array:
     counts = cupy.zeros(bins, cupy.int64)
     function = kernel("segmentation/cuda/histogram", f"count_bins<{pixels.dtype.str[1:]}>")
     there = cupy.asarray(edges)
-    start(
-        function, counting_blocks(pixels.size), COUNTERS, pixels, pixels.size, there, bins, counts
-    )
+    blocks = min(-(-pixels.size // COUNTERS), COUNTING)
+    start(function, blocks, COUNTERS, pixels, pixels.size, there, bins, counts)
     return counts
-
-
-def counting_blocks(size: int) -> int:
-    """Return the blocks of `COUNTERS` threads that count so many pixels in bins."""
-    return min(-(-size // COUNTERS), COUNTING)

@@ -15,7 +15,7 @@ from equilabel.measuring.cuda.sources import RUN_MEASURERS, RunSource, tell_gray
 from equilabel.runs.cuda.passes import RunTable
 from equilabel.runs.cuda.tiles import AXES, JOB, NUMBER, PACK, PAINT, UNITE, Count, prepare
 
-from .histogram import COUNTERS, counting_blocks
+from .histogram import COUNTERS, COUNTING
 from .smoothing import launches
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class _Foreground:
         self._count = Call(count_bins, COUNTERS, None, size, None, BINS, None)
         self._level = Call(find_level, BINS, None, None, None, self._search, int(level), None)
         self._compare = Call(compare, THREADS, None, size, None, recipe.dark, None)
-        self._counters = counting_blocks(size)
+        self._counters = min(-(-size // COUNTERS), COUNTING)
         self._blocks = -(-size // (QUAD * THREADS))
 
     def find(

@@ -215,7 +215,7 @@ class PlotForm(Grid):
         self._layer: Layer = None
         self._columns: Mapping[str, Any] = {}
         self.canvas: Any = None
-        self._marked: Any = ()
+        self._marked: tuple[Any, Any] = (), None
         hint = "Open the plot. A click on a bar or a point selects its objects."
         self.button = button("Show plot", hint, self._show)
         hint = "Write the plot to a file: PNG, PDF, SVG, ..."
@@ -231,11 +231,11 @@ class PlotForm(Grid):
             each.setEnabled(bool(columns))
         self._redraw()
 
-    def mark(self, labels: Any) -> None:
-        """Mark objects, also in a plot that is opened later."""
-        self._marked = labels
+    def mark(self, labels: Any, kept: Any = None) -> None:
+        """Mark objects, and fade those that a filter drops, also in a plot that is opened later."""
+        self._marked = labels, kept
         if self.canvas is not None:
-            self.canvas.mark(labels)
+            self.canvas.mark(*self._marked)
 
     def _show(self) -> None:
         """Show the plot, or raise ImportError that says what to install."""
@@ -247,7 +247,7 @@ class PlotForm(Grid):
                 message = f"A plot needs matplotlib: {remedy} ({error})."
                 raise ImportError(message) from error
             self.canvas = PlotCanvas(self._viewer, self._select)
-            self.canvas.mark(self._marked)
+            self.canvas.mark(*self._marked)
             self._redraw()
         self._open(self.canvas)
 

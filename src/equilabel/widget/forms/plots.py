@@ -14,6 +14,7 @@ from equilabel.widget import Event, Viewer
 NEAR = 12  # largest distance on the screen of a click from a point
 MOST_BINS = 60
 MOST_RINGS = 5000  # around selected points
+FADED = 0.3  # opacity of objects that a filter drops
 
 
 class PlotCanvas(FigureCanvasQTAgg):
@@ -30,6 +31,7 @@ class PlotCanvas(FigureCanvasQTAgg):
         self._x = self._y = self._edges = np.zeros(0)
         self._names = ("", "")
         self._selected: Any = ()
+        self._kept: Any = None
         self.setMinimumSize(80, 80)
         self.mpl_connect("button_press_event", self._click)
         viewer.events.theme.connect(self._redraw)
@@ -51,8 +53,9 @@ class PlotCanvas(FigureCanvasQTAgg):
     def save(self) -> None:
         NavigationToolbar2QT(self, self).save_figure()
 
-    def mark(self, labels: Any) -> None:
-        self._selected = labels
+    def mark(self, labels: Any, kept: Any = None) -> None:
+        """Mark objects, and fade those that a filter drops; `kept` is None without a filter."""
+        self._selected, self._kept = labels, kept
         self._redraw()
 
     def _click(self, event: Event) -> None:
@@ -73,16 +76,21 @@ class PlotCanvas(FigureCanvasQTAgg):
         theme = get_theme(self._viewer.theme)
         colors = (theme.background, theme.text, theme.current, theme.warning)
         back, text, bright, mark = (color.as_hex() for color in colors)
-        hit = np.isin(self._rows, self._selected)
+        hit, every = np.isin(self._rows, self._selected), np.ones(self._rows.size, bool)
+        kept = every if self._kept is None else np.isin(self._rows, self._kept)
         self.axes.clear()
         for part in (self.figure, self.axes):
             part.set_facecolor(back)
         if self._edges.size:
-            self.axes.hist(self._x, bins=self._edges, color=bright, edgecolor=back)
-            self.axes.hist(self._x[hit], bins=self._edges, color=mark)
+            bars = {"bins": self._edges, "edgecolor": back}
+            self.axes.hist(self._x, color=bright, alpha=FADED, **bars)
+            self.axes.hist(self._x[kept], color=bright, **bars)
+            self.axes.hist(self._x[hit], color=mark, **bars)
         else:
             size = float(np.clip(4000 / max(1, self._rows.size), 3, 26))
-            self.axes.scatter(self._x, self._y, s=size, color=bright, linewidths=0)
+            for part, alpha in ((~kept, FADED), (kept, 1.0)):
+                at = self._x[part], self._y[part]
+                self.axes.scatter(*at, size, color=bright, alpha=alpha, linewidths=0)
             ring = {"s": 70, "facecolors": "none", "edgecolors": mark, "lw": 2}
             chosen = np.flatnonzero(hit)[:MOST_RINGS]
             self.axes.scatter(self._x[chosen], self._y[chosen], **ring)

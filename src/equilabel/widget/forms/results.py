@@ -238,8 +238,8 @@ class ResultsPanel(Docked):
         self._selected = selected
         if len(selected) == 1:
             self._followed = layer.selected_label = int(selected[0])
-        for part in (self.table, self.plot):
-            part.mark(selected)
+        self.table.mark(selected)
+        self.plot.mark(selected, self._kept)
         self.outlines.show(layer, selected)
         self._go_to(layer, selected)
 
@@ -258,7 +258,7 @@ class ResultsPanel(Docked):
         self._kept, shown = kept, self._selected if kept is None else kept
         if self.layer is not None:
             self.outlines.show(self._layer, shown)
-        self.plot.mark(shown)
+        self.plot.mark(self._selected, kept)
         self.table.show_kept(kept)
 
     def _click(self, _: Viewer, event: Event) -> Iterator[None]:

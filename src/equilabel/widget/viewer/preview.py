@@ -31,7 +31,7 @@ WIDEST = 3  # width of the outline of the preview in pixels
 class Overlay:
     """A layer of outlines, which is added with the first outline, and which forms do not offer.
 
-    `colors` are those of outside, inside and edges of objects.
+    `colors` are those of outside, inside and edges of objects, and of objects in 3D.
     """
 
     def __init__(self, viewer: Viewer, name: str, colors: Any, blending: str) -> None:
@@ -43,7 +43,7 @@ class Overlay:
             "blending": blending,
             "rgb": False,
             "multiscale": False,
-            "contrast_limits": (0, 2),
+            "contrast_limits": (0, len(colors) - 1),
             "metadata": {KEY: {"kind": "preview"}},
         }
 
@@ -81,7 +81,7 @@ class SelectedObjects(Overlay):
     """Outlines objects of a labels layer, on any displayed plane."""
 
     def __init__(self, viewer: Viewer) -> None:
-        colors = [(0, 0, 0, 0), (1, 1, 1, 0), (1, 1, 1, 1)]
+        colors = [(0, 0, 0, 0), (1, 1, 1, 0), (1, 1, 1, 1), (1, 1, 1, 0.5)]
         super().__init__(viewer, "selected objects", colors, "translucent_no_depth")
 
     def show(self, labels: Layer, chosen: Any) -> None:
