@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 READ = ("|u1", "<u2", "<i2", "<f4", "<f8")  # types that are read as they are; others are converted
 STRIP = 512  # pixels of a row whose sums stay in the cache
 LINES = 64  # pixels side by side whose columns are processed together
+LONG = 8  # times that smoothing a pixel takes as long as what `threads.ranges` counts with
 
 
 def smooth(
@@ -46,7 +47,7 @@ def smooth(
     tasks, spans = [], []
     for image, into in pieces:
         rows = sides[1] if deep.size == 1 else sides[0]
-        for a, b in threads.ranges(rows, image.size, fine=True):
+        for a, b in threads.ranges(rows, LONG * image.size, fine=True):
             spans.append(np.empty(2, dtype))
             tasks.append((image, a, b, deep, high, wide, nearest, into, spans[-1]))
     threads.each(smooth_planes, tasks)
