@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 PIECE = 2**20  # pixels for each thread at least
 ONE = np.uint64(1)
 STRIP = 512  # pixels whose places are computed together
+ROWS = 4  # tables that take turns, so that equal pixels do not wait for the same counter
+ROUNDING = 1e-6  # more than the rounding of margins
 MOST = 8  # threads at most, where each needs a table of 65,536 values
 
 
@@ -30,7 +32,12 @@ def count_values(pixels: HostArray, bins: int) -> NDArray[np.int64]:
 
 def count_bins(pixels: HostArray, edges: HostArray) -> NDArray[np.int64]:
     """Count (P,) pixels in bins of equal width, as `add_bins`: (B,) int64."""
-    return _add_up(add_bins, pixels, edges.size - 1, threads.available(), edges)
+    bins, kind = edges.size - 1, edges.dtype.type
+    with np.errstate(all="ignore"):  # of pixels near each other: then no number is sure
+        scale = kind(bins / (np.float64(edges[-1]) - np.float64(edges[0])))
+        margin = kind(np.abs((edges - edges[0]) * scale - np.arange(bins + 1)).max() + ROUNDING)
+    places = np.array([0, np.nextafter(kind(bins), 0), scale, margin, 1 - margin], kind)
+    return _add_up(add_bins, pixels, bins, threads.available(), edges, places)
 
 
 def _add_up(
@@ -39,7 +46,7 @@ def _add_up(
     """Divide pixels among up to `most` threads, and add up what they count."""
     pieces = min(pixels.size // PIECE, threads.available(), most)
     spans = threads.ranges(pixels.size, pieces * threads.WEIGHT)
-    tables = np.zeros((len(spans), 4, bins), np.int64)
+    tables = np.zeros((len(spans), ROWS, bins), np.int64)
     tasks = [(pixels[a:b], *edges, table) for (a, b), table in zip(spans, tables, strict=True)]
     threads.each(kernel, tasks)
     counts: NDArray[np.int64] = tables.sum(axis=(0, 1))
@@ -51,45 +58,48 @@ def _add_up(
 
 @njit(nogil=True, cache=True)
 def add_values(pixels, counts):
-    """Add how often each value of (P,) uint8 or uint16 occurs to (4, V) counts; V > every pixel.
-
-    The four rows take turns, so that equal pixels in succession do not wait for the same counter.
-    """
-    end = pixels.size - pixels.size % 4
-    for i in range(0, end, 4):
-        counts[0, pixels[i]] += 1
-        counts[1, pixels[i + 1]] += 1
-        counts[2, pixels[i + 2]] += 1
-        counts[3, pixels[i + 3]] += 1
+    """Add how often each value of (P,) uint8 or uint16 occurs to (4, V) counts; V > every pixel."""
+    end = pixels.size - pixels.size % ROWS
+    for i in range(0, end, ROWS):
+        for row in range(ROWS):
+            counts[row, pixels[i + row]] += 1
     for i in range(end, pixels.size):
         counts[0, pixels[i]] += 1
 
 
 @njit(nogil=True, cache=True)
-def add_bins(pixels, edges, counts):
+def add_bins(pixels, edges, places, counts):
     """Add the numbers of (P,) pixels in each bin to (4, B) counts; edges are (B + 1,).
 
     Edges are ascending, finite and, except for rounding, evenly spaced; not checked. The last bin
-    includes its upper edge. NaN and pixels outside are left out. Rows take turns.
+    includes its upper edge. NaN and pixels outside are left out. `places`, of the type of the
+    edges, are the first and the last place of a pixel among the bins, bins for a unit, and the
+    margins of a bin: between them its number is sure, because rounding keeps the order of places.
     """
     bins = edges.size - 1
     lowest, highest = edges[0], edges[bins]
-    scale = bins / (np.float64(highest) - np.float64(lowest))
-    last = np.float64(bins - 1)
-    places = np.empty(STRIP, np.int32)
-    for begin in range(0, pixels.size, STRIP):
-        some = pixels[begin : begin + STRIP]
+    first, last, scale, begin, end = places[0], places[1], places[2], places[3], places[4]
+    numbers = np.empty(STRIP, np.int32)
+    for start in range(0, pixels.size, STRIP):
+        some = pixels[start : start + STRIP]
+        sure = some.size == STRIP
         for i in range(some.size):
-            place = (np.float64(some[i]) - np.float64(lowest)) * scale
-            place = place if place > 0.0 else 0.0  # NaN, too
-            places[i] = np.int32(place if place < last else last)
+            place = (some[i] - lowest) * scale
+            place = place if place > first else first  # NaN, too
+            place = place if place < last else last
+            whole = np.floor(place)
+            numbers[i] = np.int32(whole)
+            sure &= (place - whole > begin) & (place - whole < end)
+        if sure:
+            for i in range(0, STRIP, ROWS):
+                for row in range(ROWS):
+                    counts[row, np.uint64(numbers[i + row])] += 1
+            continue
         for i in range(some.size):
-            pixel, k = some[i], np.uint64(places[i])
-            if pixel >= edges[k] and pixel < edges[k + ONE]:
-                counts[i & 3, k] += 1
-            elif pixel >= lowest and pixel <= highest:
+            pixel, k = some[i], np.uint64(numbers[i])
+            if pixel >= lowest and pixel <= highest:
                 while pixel < edges[k]:
                     k -= ONE
                 while k < bins - 1 and pixel >= edges[k + ONE]:
                     k += ONE
-                counts[i & 3, k] += 1
+                counts[i % ROWS, k] += 1
