@@ -28,7 +28,7 @@ class PlotCanvas(FigureCanvasQTAgg):
         self._viewer, self._select = viewer, select
         self.axes = self.figure.add_subplot()
         self._rows = np.zeros(0, np.int64)
-        self._x = self._y = self._edges = np.zeros(0)
+        self._x = self._y = self._edges = self._bins = np.zeros(0)
         self._names = ("", "")
         self._selected: Any = ()
         self._kept: Any = None
@@ -48,6 +48,7 @@ class PlotCanvas(FigureCanvasQTAgg):
         if y is None and self._x.size:
             bins = min(MOST_BINS, max(5, int(np.sqrt(self._x.size) * 2)))
             self._edges = np.histogram_bin_edges(self._x, bins)
+            self._bins = np.searchsorted(self._edges[1:-1], self._x, side="right")
         self._redraw()
 
     def save(self) -> None:
@@ -63,9 +64,9 @@ class PlotCanvas(FigureCanvasQTAgg):
         if event.inaxes is not self.axes:
             return
         if self._edges.size:
-            bins = np.searchsorted(self._edges, np.append(self._x, event.xdata), side="right")
-            bins[:-1] -= self._x == self._edges[-1]  # the last bin includes its upper edge
-            hit = bins[:-1] == bins[-1]
+            first, *inner, last = self._edges
+            place = np.searchsorted(inner, event.xdata, side="right")
+            hit = (self._bins == place) & (first <= event.xdata <= last)
         else:
             points = self.axes.transData.transform(np.column_stack([self._x, self._y]))
             distances = np.hypot(*(points - (event.x, event.y)).T)
@@ -76,16 +77,16 @@ class PlotCanvas(FigureCanvasQTAgg):
         theme = get_theme(self._viewer.theme)
         colors = (theme.background, theme.text, theme.current, theme.warning)
         back, text, bright, mark = (color.as_hex() for color in colors)
-        hit, every = np.isin(self._rows, self._selected), np.ones(self._rows.size, bool)
-        kept = every if self._kept is None else np.isin(self._rows, self._kept)
+        hit = np.isin(self._rows, self._selected)
+        kept = np.isin(self._rows, self._rows if self._kept is None else self._kept)
         self.axes.clear()
         for part in (self.figure, self.axes):
             part.set_facecolor(back)
         if self._edges.size:
-            bars = {"bins": self._edges, "edgecolor": back}
-            self.axes.hist(self._x, color=bright, alpha=FADED, **bars)
-            self.axes.hist(self._x[kept], color=bright, **bars)
-            self.axes.hist(self._x[hit], color=mark, **bars)
+            every = np.ones(self._rows.size, bool)
+            for part, color, alpha in ((every, bright, FADED), (kept, bright, 1), (hit, mark, 1)):
+                heights = np.bincount(self._bins[part], minlength=self._edges.size - 1)
+                self.axes.stairs(heights, self._edges, fill=True, color=color, alpha=alpha)
         else:
             size = float(np.clip(4000 / max(1, self._rows.size), 3, 26))
             for part, alpha in ((~kept, FADED), (kept, 1.0)):
