@@ -28,7 +28,8 @@ class PlotCanvas(FigureCanvasQTAgg):
         self._viewer, self._select = viewer, select
         self.axes = self.figure.add_subplot()
         self._rows = np.zeros(0, np.int64)
-        self._x = self._y = self._edges = self._bins = np.zeros(0)
+        self._x = self._y = self._edges = np.zeros(0)
+        self._bins = np.zeros(0, np.intp)
         self._names = ("", "")
         self._selected: Any = ()
         self._kept: Any = None
