@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from skimage import filters
 
 from equilabel import label
 from equilabel.segmentation.binarization import binarize
+from equilabel.segmentation.cpu import histogram
 from equilabel.segmentation.thresholds import (
     THRESHOLDS,
     count_floats,
@@ -643,6 +645,25 @@ def test_an_image_needs_an_axis():
         binarize(5)
     with pytest.raises(ValueError, match="image must have at least 2 axes where stacked=True"):
         binarize([1, 2], stacked=True)
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_bins_count_as_those_of_numpy_also_at_their_edges(kind):
+    rng = np.random.default_rng(0)
+    for shift, span in product((0, -3.0, 4e5), (1e-3, 1.0, 3e4)):
+        edges = np.linspace(shift, shift + span, 257, dtype=kind)
+        if not (edges[1:] > edges[:-1]).all():
+            continue
+        pixels = (shift + span * rng.uniform(-0.1, 1.1, 3000)).astype(kind)
+        pixels[:700] = rng.choice(edges, 700)
+        pixels[700:1100] = np.nextafter(rng.choice(edges, 400), -np.inf)
+        pixels[1100:1200] = NAN
+        pixels[1500:2100] = edges[0]
+        place = np.searchsorted(edges, pixels, side="right") - 1
+        place[pixels == edges[-1]] = 255
+        inside = (pixels >= edges[0]) & (pixels <= edges[-1])
+        expected = np.bincount(place[inside], minlength=256)
+        np.testing.assert_array_equal(histogram.count_bins(pixels, edges), expected)
 
 
 def test_a_histogram_of_one_peak_has_no_minimum():

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PIECE = 2**20  # pixels for each thread at least
 ONE = np.uint64(1)
 STRIP = 512  # pixels whose places are computed together
-ROWS = 4  # tables that take turns, so that equal pixels do not wait for the same counter
+ROWS = 4  # tables, a power of 2, that take turns: equal pixels need not wait for each other
 ROUNDING = 1e-6  # more than the rounding of margins
 MOST = 8  # threads at most, where each needs a table of 65,536 values
 
@@ -89,7 +89,8 @@ def add_bins(pixels, edges, places, counts):
             place = place if place < last else last
             whole = np.floor(place)
             numbers[i] = np.int32(whole)
-            sure &= (place - whole > begin) & (place - whole < end)
+            inside = (place - whole > begin) & (place - whole < end)
+            sure &= inside | (some[i] == lowest)  # as in a background of zeros
         if sure:
             for i in range(0, STRIP, ROWS):
                 for row in range(ROWS):
@@ -97,9 +98,11 @@ def add_bins(pixels, edges, places, counts):
             continue
         for i in range(some.size):
             pixel, k = some[i], np.uint64(numbers[i])
-            if pixel >= lowest and pixel <= highest:
+            if pixel >= edges[k] and pixel < edges[k + ONE]:
+                counts[i & (ROWS - 1), k] += 1
+            elif pixel >= lowest and pixel <= highest:
                 while pixel < edges[k]:
                     k -= ONE
                 while k < bins - 1 and pixel >= edges[k + ONE]:
                     k += ONE
-                counts[i % ROWS, k] += 1
+                counts[i & (ROWS - 1), k] += 1
