@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel.devices import LANES, current_event, index_of, is_on_cuda, room_on_gpus
-from equilabel.runs.labeled_runs import LabeledRuns, row_starts
 from equilabel.storage.files import flush_file, flush_folder, is_remote
 from equilabel.storage.remote import zarr_store
 
@@ -196,48 +195,6 @@ def new_output(path: Any, shape: tuple[int, ...], sides: tuple[int, ...], dtype:
         return Output(lambda: array)
     create_zarr(path, shape, sides, np.dtype(dtype))
     return Output.at(path)
-
-
-class Kept:
-    """Labels of blocks of an array in memory, kept from labeling to writing: runs if there are any.
-
-    `out`, int32 or int64 in C order, receives the final labels.
-    """
-
-    def __init__(self, shape: tuple[int, ...], out: HostArray | None = None) -> None:
-        self._blank = out is None  # zeros take no memory before they are written to
-        self.array: HostArray = np.zeros(shape, np.int32) if out is None else out
-        self._runs: dict[int, LabeledRuns] = {}
-        self._in_array = False
-
-    def keep(self, block: int, part: Slices, labels: HostArray | LabeledRuns) -> None:
-        """Keep the labels of a block."""
-        if isinstance(labels, LabeledRuns):
-            self._runs[block] = labels
-        else:
-            self.array[part] = labels
-            self._in_array = True
-
-    def labels(self, block: int, part: Slices) -> HostArray:
-        """Return the labels of a block."""
-        runs = self._runs.get(block)
-        return self.array[part] if runs is None else runs.labels()
-
-    def widen(self) -> None:
-        """Change the array to 64 bits."""
-        blank = np.zeros(self.array.shape, np.int64)
-        self.array = self.array.astype(np.int64) if self._in_array else blank
-
-    def finish(self, block: int, part: Slices, numbers: HostArray) -> None:
-        """Replace the labels 0 to N of a block by `numbers`, and forget its runs."""
-        from equilabel.devices.cpu.renumbering import renumber
-
-        runs = self._runs.pop(block, None)
-        if runs is not None:
-            runs.write(numbers.astype(self.array.dtype), part, self._blank, self.array)
-            return
-        starts, width = row_starts(self.array.shape, part), part[-1].stop - part[-1].start
-        renumber(self.array.reshape(-1), starts, width, numbers)
 
 
 AT_WORK = 24  # bytes that an element of a block takes at most while it is processed
