@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 import threading
-import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -60,12 +59,6 @@ class Output:
         """Type of the labels."""
         dtype: np.dtype[Any] = self.array.dtype
         return dtype
-
-    @property
-    def keeps(self) -> bool:
-        """Whether it keeps the memory of chunks: a memory store of Zarr without compression."""
-        array = self.array
-        return hasattr(array, "store") and is_in_memory(array) and not array.compressors
 
     def view(self, part: Slices) -> HostArray | None:
         """Return the memory of a block; None for a Zarr."""
@@ -246,13 +239,13 @@ def read_part(array: Any, part: Slices) -> HostArray:
     """Read a part of a Zarr array, or of anything indexed like one; it must not be changed."""
     if not _is_ours(array):
         return np.asarray(array[part])
-    return np.asarray(_here.run(array.async_array.getitem(part)))
+    return np.asarray(_run(array.async_array.getitem(part)))
 
 
 def write_part(array: Any, part: Slices, values: HostArray) -> None:
     """Write a part of a Zarr array; a store may keep the memory of `values`."""
     if _is_ours(array):
-        _here.run(array.async_array.setitem(part, values))
+        _run(array.async_array.setitem(part, values))
     else:
         array[part] = values
 
@@ -276,22 +269,8 @@ class _Executor(ThreadPoolExecutor):
         return future
 
 
-class _Here(threading.local):
-    """An event loop for each thread, which is closed with it."""
-
-    def __init__(self) -> None:
-        self._runner = asyncio.Runner()
-        self._runner.get_loop().set_default_executor(_Executor(1))
-        weakref.finalize(self._runner, self._runner.get_loop().close)
-
-    def run(self, work: Any) -> Any:
-        """Return the result of a coroutine; after an error, nothing of it goes on."""
-        try:
-            return self._runner.run(work)
-        except BaseException:
-            self._runner.close()
-            self.__init__()  # type: ignore[misc]
-            raise
-
-
-_here = _Here()
+def _run(work: Any) -> Any:
+    """Return the result of a coroutine; after an error, nothing of it goes on."""
+    with asyncio.Runner() as runner:
+        runner.get_loop().set_default_executor(_Executor(1))
+        return runner.run(work)

@@ -273,8 +273,9 @@ def _renumbered(
 
     signed = np.int64 if output.dtype.itemsize == 8 else np.int32
     if is_on_cuda(labels):
-        moved = fetch_renumbered(labels, numbers.astype(signed, copy=False), output.view(part))
-        return moved.copy() if output.keeps else moved  # the pinned memory is reused
+        there = output.view(part)
+        moved = fetch_renumbered(labels, numbers.astype(signed, copy=False), there)
+        return moved.copy() if there is None else moved  # pinned memory is reused, a store keeps it
     final: HostArray = np.ascontiguousarray(labels, signed)
     renumber(final.reshape(-1), numbers)
     return final
