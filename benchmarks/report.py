@@ -357,7 +357,8 @@ def scale_cuda(name: str = "scale_cuda") -> str:
     }
     rows = []
     for row in results["rows"][1:]:
-        took = ", ".join(f"{row[f'{step}_seconds']:.3f}" for step in ("label", "merge", "write"))
+        keys = [f"{step}_seconds" for step in ("label", "merge", "write")]
+        took = ", ".join(f"{row[key]:.3f}" for key in keys if key in row)  # or labeled at once
         pixels = row["side"] ** 3
         gpus = max(1, row["gpus"])
         alone, bus, busy = "", "", ""

@@ -83,8 +83,7 @@ def test_what_was_stored_is_not_computed_again_when_a_run_goes_on(tmp_path):
     np.testing.assert_array_equal(found, label(lazy.compute(scheduler="synchronous")))
 
 
-def test_a_small_array_in_memory_is_labeled_as_a_whole(monkeypatch):
-    monkeypatch.setattr(sys.modules["equilabel.chunked.label"], "SMALL", 2**24)
+def test_an_array_in_memory_is_labeled_as_a_whole(monkeypatch, tmp_path):
     told = []
     image = IMAGE > 0.7
     for options in ({}, {"periodic": True, "connectivity": 1}, {"background": 1}):
@@ -94,7 +93,18 @@ def test_a_small_array_in_memory_is_labeled_as_a_whole(monkeypatch):
         expected = label(image, return_num=True, **options)
         np.testing.assert_array_equal(found, expected[0])
         assert num == expected[1]
-    assert told == [("label", 0, 1), ("label", 1, 1)] * 3
+    for dtype in (np.int32, np.uint64):
+        out = np.memmap(tmp_path / "labels", dtype, "w+", shape=image.shape)
+        assert (
+            label_chunked(image, chunks=8, out=out, progress=lambda *now: told.append(now)) is out
+        )
+        np.testing.assert_array_equal(out, label(image))
+    assert told == [("label", 0, 1), ("label", 1, 1)] * 5
+    monkeypatch.setattr(sys.modules["equilabel.chunked.label"], "SMALL", 8)
+    label_chunked(image, chunks=-1, method="komura", progress=lambda *now: told.append(now))
+    assert ("write", 1, 1) in told
+    with pytest.raises(ValueError, match="out must have the shape of the image"):
+        label_chunked(image, chunks=8, out=out[1:])
     with pytest.raises(TypeError, match="progress must be"):
         label_chunked(image, chunks=8, progress=1)
 

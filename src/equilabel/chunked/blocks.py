@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel.devices import fetch_block, is_on_cuda, own_gpu, send_block
-from equilabel.runs.labeled_runs import LabeledRuns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from equilabel.array_types import HostArray
+    from equilabel.array_types import Array, HostArray
 
     from .checkpoints import Faces, Saved
 
@@ -104,11 +103,7 @@ def large_sides(
 
 
 def cut_faces(
-    labels: HostArray | LabeledRuns,
-    blocks: Blocks,
-    block: int,
-    depth: int,
-    count: int,
+    labels: Array, blocks: Blocks, block: int, depth: int, count: int
 ) -> tuple[tuple[HostArray, ...], tuple[HostArray, ...]]:
     """Copy the first and last `depth` layers of labels along each axis, where a block follows.
 
@@ -130,11 +125,9 @@ def cut_faces(
 
 
 def _layers(
-    labels: HostArray | LabeledRuns, cuts: list[tuple[int, int, int]], dtype: np.dtype[Any]
+    labels: Array, cuts: list[tuple[int, int, int]], dtype: np.dtype[Any]
 ) -> list[HostArray]:
     """Copy some layers of labels; each cut is an axis, a first layer and a last + 1."""
-    if isinstance(labels, LabeledRuns):
-        return [labels.layers(*cut).astype(dtype) for cut in cuts]
     if not (cuts and is_on_cuda(labels)):
         spans = [(slice(None),) * axis + (slice(first, last),) for axis, first, last in cuts]
         return [labels[span].astype(dtype) for span in spans]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from equilabel.arguments import check_callable, check_flag
+from equilabel.devices import threads
 from equilabel.labeling import solve
 from equilabel.labeling.problem import make_problem
 from equilabel.measuring import check_periodic
@@ -30,13 +32,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from equilabel.devices import Device
+    from equilabel.labeling.problem import Problem
 
     from .checkpoints import Saved
     from .engine import Run
     from .sources import Loader
 
 
-SMALL = 2**24  # elements of an array in memory that is labeled as one block, on the CPU
+SMALL = 2**24  # elements
+
+
+def _is_whole(problem: Problem) -> bool:
+    """Return whether the CPU labels an array in memory at once: by runs, or if it is small."""
+    by_runs = problem.method.answer == "runs"
+    return problem.device == "cpu" and (by_runs or problem.image.size <= SMALL)
 
 
 def label_chunked(
@@ -74,8 +83,9 @@ def label_chunked(
     chunks : int or sequence of int, optional
         Sides of the blocks that are labeled at once, for all axes or for each; -1 is the whole
         axis. Default: the chunks of a Dask array; the chunks of a Zarr or a TIFF, where small ones
-        are joined to blocks of about 16 million elements. Required for NumPy arrays, of which those
-        of up to 16 million elements are labeled as a whole on the CPU.
+        are joined to blocks of about 16 million elements. Required for NumPy arrays, which threads
+        of the CPU label as a whole in raster order, unless a published `method` is chosen and they
+        are larger than 16 million elements.
     out : path, or array of NumPy or Zarr, optional
         Where to write labels: the path of a new Zarr, which appears when it is complete; or an
         array of the shape of the image and of 32 or 64 bits, which is overwritten block by block. A
@@ -156,12 +166,10 @@ def label_chunked(
         options=options,
     )
     whole = problem(pretend(source))
-    rank = len(source.shape)
-    by_blocks = check_numbering(numbering)
+    rank, by_blocks = len(source.shape), check_numbering(numbering)
     around = check_periodic(periodic, rank, whole.stacked) if periodic is not False else ()
     into = out if is_array(out) else None
-    reachable = not (is_in_memory(label_image) or (into is not None and is_in_memory(into)))
-    engine = Engine(scheduler, workers, reachable=reachable)
+    engine = Engine(scheduler, workers, reachable=not any(map(is_in_memory, (label_image, into))))
     path = check_out(out, source, resume=resume) if into is None else None
     if 0 in source.shape or not rank:
         message = (
@@ -170,13 +178,15 @@ def label_chunked(
         )
         raise ValueError(message)
     sides = check_chunks(chunks, source)
-    small = source.kind == "numpy" and prod(source.shape) <= SMALL and out is None
-    if small and whole.device == "cpu" and engine.shares_memory and not by_blocks:
-        with engine.started(check_callable("progress", progress)) as run, run.noting("label"):
-            labels, num, *_ = solve(problem(label_image, periodic=periodic), counted=True)
-        return (labels, num) if return_num else labels
     if into is not None:
         check_array(into, source, sides, shared=engine.shares_memory, resume=resume)
+    in_memory = source.kind == "numpy" and (out is None or isinstance(into, np.ndarray))
+    if in_memory and engine.shares_memory and not by_blocks and _is_whole(whole):
+        started = engine.started(check_callable("progress", progress))
+        with started as run, run.noting("label"), threads.limited(engine.workers):
+            found = solve(problem(label_image, periodic=periodic, out=into), counted=True)
+        labels = found.labels if into is None else into
+        return (labels, found.count) if return_num else labels
     arguments = {
         "background": background,
         "connectivity": whole.connectivity,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 import threading
-import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel.devices import LANES, current_event, index_of, is_on_cuda, room_on_gpus
-from equilabel.runs.labeled_runs import LabeledRuns, row_starts
 from equilabel.storage.files import flush_file, flush_folder, is_remote
 from equilabel.storage.remote import zarr_store
 
@@ -61,12 +59,6 @@ class Output:
         """Type of the labels."""
         dtype: np.dtype[Any] = self.array.dtype
         return dtype
-
-    @property
-    def keeps(self) -> bool:
-        """Whether it keeps the memory of chunks: a memory store of Zarr without compression."""
-        array = self.array
-        return hasattr(array, "store") and is_in_memory(array) and not array.compressors
 
     def view(self, part: Slices) -> HostArray | None:
         """Return the memory of a block; None for a Zarr."""
@@ -198,48 +190,6 @@ def new_output(path: Any, shape: tuple[int, ...], sides: tuple[int, ...], dtype:
     return Output.at(path)
 
 
-class Kept:
-    """Labels of blocks of an array in memory, kept from labeling to writing: runs if there are any.
-
-    `out`, int32 or int64 in C order, receives the final labels.
-    """
-
-    def __init__(self, shape: tuple[int, ...], out: HostArray | None = None) -> None:
-        self._blank = out is None  # zeros take no memory before they are written to
-        self.array: HostArray = np.zeros(shape, np.int32) if out is None else out
-        self._runs: dict[int, LabeledRuns] = {}
-        self._in_array = False
-
-    def keep(self, block: int, part: Slices, labels: HostArray | LabeledRuns) -> None:
-        """Keep the labels of a block."""
-        if isinstance(labels, LabeledRuns):
-            self._runs[block] = labels
-        else:
-            self.array[part] = labels
-            self._in_array = True
-
-    def labels(self, block: int, part: Slices) -> HostArray:
-        """Return the labels of a block."""
-        runs = self._runs.get(block)
-        return self.array[part] if runs is None else runs.labels()
-
-    def widen(self) -> None:
-        """Change the array to 64 bits."""
-        blank = np.zeros(self.array.shape, np.int64)
-        self.array = self.array.astype(np.int64) if self._in_array else blank
-
-    def finish(self, block: int, part: Slices, numbers: HostArray) -> None:
-        """Replace the labels 0 to N of a block by `numbers`, and forget its runs."""
-        from equilabel.devices.cpu.renumbering import renumber
-
-        runs = self._runs.pop(block, None)
-        if runs is not None:
-            runs.write(numbers.astype(self.array.dtype), part, self._blank, self.array)
-            return
-        starts, width = row_starts(self.array.shape, part), part[-1].stop - part[-1].start
-        renumber(self.array.reshape(-1), starts, width, numbers)
-
-
 AT_WORK = 24  # bytes that an element of a block takes at most while it is processed
 SHARE = 0.9  # of the memory that blocks in progress leave free
 
@@ -289,13 +239,13 @@ def read_part(array: Any, part: Slices) -> HostArray:
     """Read a part of a Zarr array, or of anything indexed like one; it must not be changed."""
     if not _is_ours(array):
         return np.asarray(array[part])
-    return np.asarray(_here.run(array.async_array.getitem(part)))
+    return np.asarray(_run(array.async_array.getitem(part)))
 
 
 def write_part(array: Any, part: Slices, values: HostArray) -> None:
     """Write a part of a Zarr array; a store may keep the memory of `values`."""
     if _is_ours(array):
-        _here.run(array.async_array.setitem(part, values))
+        _run(array.async_array.setitem(part, values))
     else:
         array[part] = values
 
@@ -319,22 +269,8 @@ class _Executor(ThreadPoolExecutor):
         return future
 
 
-class _Here(threading.local):
-    """An event loop for each thread, which is closed with it."""
-
-    def __init__(self) -> None:
-        self._runner = asyncio.Runner()
-        self._runner.get_loop().set_default_executor(_Executor(1))
-        weakref.finalize(self._runner, self._runner.get_loop().close)
-
-    def run(self, work: Any) -> Any:
-        """Return the result of a coroutine; after an error, nothing of it goes on."""
-        try:
-            return self._runner.run(work)
-        except BaseException:
-            self._runner.close()
-            self.__init__()  # type: ignore[misc]
-            raise
-
-
-_here = _Here()
+def _run(work: Any) -> Any:
+    """Return the result of a coroutine; after an error, nothing of it goes on."""
+    with asyncio.Runner() as runner:
+        runner.get_loop().set_default_executor(_Executor(1))
+        return runner.run(work)

@@ -34,7 +34,6 @@ from .checkpoints import (
 from .ome_labels import consolidate, register, shrink, with_levels, write_description
 from .outputs import (
     HeldLabels,
-    Kept,
     Output,
     chunks_of,
     create_zarr,
@@ -188,16 +187,16 @@ def _exists(out: Any) -> bool:
 def _label_into(job: Job, engine: Engine, report: Any) -> Whole:
     """Label all blocks into an array of the caller, or a new one of NumPy if None.
 
-    If it is in memory, so are the results of blocks; those of NumPy are kept from labeling to
-    writing.
+    If it is in memory, so are the results of blocks. An array of NumPy holds the labels of blocks
+    before the final ones.
     """
-    array, shape = job.into, job.source.shape
+    shape = job.source.shape
+    array = np.empty(shape, np.int32) if job.into is None else job.into
     with ExitStack() as stack:
         saved, kept = Saved(), None
-        if array is None:
-            kept = Kept(shape)
-        elif isinstance(array, np.ndarray):
-            kept = Kept(shape, array.view(f"i{array.itemsize}"))
+        if isinstance(array, np.ndarray):
+            array = array.view(f"i{array.itemsize}")
+            kept = Output(lambda: array)
         elif not is_in_memory(array):
             folder = folder_of(array)
             if folder is not None:
@@ -206,20 +205,18 @@ def _label_into(job: Job, engine: Engine, report: Any) -> Whole:
             saved = Saved(stack.enter_context(temporary()), together=some)
         run = stack.enter_context(engine.started(report))
         setup, pixels, count = _numbered(job, engine, saved, run, kept)
-        if array is None and count > LARGEST and kept is not None:
-            kept.widen()
-        elif array is not None and count > np.iinfo(array.dtype).max:
-            message = f"out must be able to hold {count:,} labels; got type {array.dtype}."
+        if job.into is None and count > LARGEST:
+            array = array.astype(np.int64)
+        elif job.into is not None and count > np.iinfo(job.into.dtype).max:
+            message = f"out must be able to hold {count:,} labels; got type {job.into.dtype}."
             raise ValueError(message)
-        output = Output(lambda: array if kept is None else kept.array)
-        write_blocks(setup, pixels, output, run, fresh=True)
-        table = job.finish(setup, None, run, output.array)
-    labels = kept.array if array is None and kept is not None else array
-    return Whole(labels, count, table, setup.attributes)
+        write_blocks(setup, pixels, Output(lambda: array), run, fresh=True)
+        table = job.finish(setup, None, run, array)
+    return Whole(array if job.into is None else job.into, count, table, setup.attributes)
 
 
 def _numbered(
-    job: Job, engine: Engine, saved: Saved, run: Run, kept: Kept | None = None
+    job: Job, engine: Engine, saved: Saved, run: Run, kept: Output | None = None
 ) -> tuple[Setup, Loader, int]:
     """Label all blocks, which GPUs keep for threads; return setup, loader and number."""
     setup, pixels = job.prepare(saved, run)

@@ -21,7 +21,6 @@ from equilabel.domains import grid
 from equilabel.labeling import solve
 from equilabel.measuring import Request
 from equilabel.measuring.properties import make_plan
-from equilabel.runs.labeled_runs import LabeledRuns
 
 from .blocks import cut_faces, number_components, pairs_across, split_sizes
 from .checkpoints import Faces, Part, checksum
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from .blocks import Blocks
     from .checkpoints import Saved
     from .engine import Run
-    from .outputs import HeldLabels, Kept, Output
+    from .outputs import HeldLabels, Output
     from .sources import Gray, GrayPart, Load, Loader
     from .tables import Counted, CountsOfBlock
 
@@ -58,7 +57,7 @@ class Setup:
     select: Callable[..., NDArray[np.bool_]] | None = None
     """Returns which components are kept by size or position, as for `number_components`."""
     counted: Counted | None = None
-    kept: Kept | None = None  # keeps labels of blocks, or their runs, from labeling to writing
+    kept: Output | None = None  # keeps the labels of blocks from labeling to writing
     held: HeldLabels | None = None  # keeps them on GPUs, if there is room
     marked: Callable[[HostArray], HostArray] | None = None
     """Returns which pixels are counted for selecting components, instead of all."""
@@ -89,7 +88,7 @@ def label_block(setup: Setup, block: int, load: Load) -> tuple[Part, Faces]:
     part = setup.blocks.slices(block)
     origin = np.array([one.start for one in part], np.int64)
     values = np.empty(0, pixels.dtype)
-    known = checksum(pixels) if setup.kept is None else 0
+    known = checksum(pixels)
     staged = stage_block(pixels, setup.device)
     with own_gpu(setup.device):
         problem = _problem(setup, staged)
@@ -100,8 +99,7 @@ def label_block(setup: Setup, block: int, load: Load) -> tuple[Part, Faces]:
         stays = setup.held is not None and setup.held.keep(block, labels, len(flat))
         ends = cut_faces(labels, setup.blocks, block, setup.depth, len(flat))
         if setup.kept is not None and not stays:
-            here = labels if isinstance(labels, LabeledRuns) else fetch_block(labels)
-            setup.kept.keep(block, part, here)
+            setup.kept.write(part, fetch_block(labels))
     faces, none = Faces(*ends, values), np.empty(0, np.int64)
     if not setup.by_blocks:
         shape, firsts = setup.blocks.shape, np.empty(len(flat), np.int64)
@@ -131,22 +129,17 @@ def _problem(setup: Setup, staged: Any) -> Problem:
 
 def _components(
     setup: Setup, problem: Problem, pixels: HostArray, origin: NDArray[np.int64]
-) -> tuple[HostArray | LabeledRuns, NDArray[np.int64], NDArray[np.int64]]:
-    """Label a block alone; return (runs of) labels, their first elements (N,), and `Part.sizes`."""
+) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
+    """Label a block alone; return labels, their first elements (N,), and `Part.sizes`."""
     none = np.empty((0, 0), np.int64)
-    painted = setup.kept is None or setup.marked is not None
     if setup.turned:
         labels = fetch(solve(problem).labels)
         turned = labels.swapaxes(-3, -2)
         known, firsts = np.unique(turned, return_index=True)
         return labels, _swapped(firsts[known > 0], turned.shape), none
     if not (setup.select or problem.numbered_by_columns):
-        painted = painted or problem.device != "cpu"
-        labels, count, *_, runs = solve(problem, counted=True, painted=painted)
-        if runs is None:
-            return labels, _list_firsts(labels, count), none
-        kept = LabeledRuns.of(runs, problem.image.shape, count)
-        return kept, kept.firsts(), none
+        labels, count, *_ = solve(problem, counted=True)
+        return labels, _list_firsts(labels, count), none
     axes, stacked = problem.image.ndim, setup.blocks.stacked
     plan = make_plan(("num_pixels",), (), axes, stacked, True, first=True)
     found = solve(problem, Request(plan, None, (1.0,) * (axes - stacked)), counted=True)
@@ -229,10 +222,9 @@ def write_block(
             final = _renumbered(held, numbers, output, part)
         return _written(setup, block, output, final), counts
     if setup.kept is not None:
-        if setup.counted is not None:
-            counts = _count(setup, block, setup.kept.labels(block, part), None, load)
-        setup.kept.finish(block, part, numbers)
-        return np.zeros(1), counts
+        labels = setup.kept.read(part)
+        counts = _count(setup, block, labels, None, load)
+        return _written(setup, block, output, _renumbered(labels, numbers, output, part)), counts
     pixels, values = _parted(load())
     if checksum(pixels) != setup.saved.part(block).checksum:
         message = (
@@ -281,11 +273,11 @@ def _renumbered(
 
     signed = np.int64 if output.dtype.itemsize == 8 else np.int32
     if is_on_cuda(labels):
-        moved = fetch_renumbered(labels, numbers.astype(signed, copy=False), output.view(part))
-        return moved.copy() if output.keeps else moved  # the pinned memory is reused
+        there = output.view(part)
+        moved = fetch_renumbered(labels, numbers.astype(signed, copy=False), there)
+        return moved.copy() if there is None else moved  # pinned memory is reused, a store keeps it
     final: HostArray = np.ascontiguousarray(labels, signed)
-    one_row = (np.zeros(1, np.int64), final.size)
-    renumber(final.reshape(-1), *one_row, numbers)
+    renumber(final.reshape(-1), numbers)
     return final
 
 

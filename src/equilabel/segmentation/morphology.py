@@ -16,7 +16,7 @@ from equilabel.labeling.output import check_fits
 from equilabel.labeling.problem import make_grid
 from equilabel.measuring import check_spacing
 from equilabel.measuring.checks import check_labels
-from equilabel.runs.labeled_runs import LabeledRuns
+from equilabel.runs.border import mark_border
 
 from .checks import beside, finite, place_like
 from .filters import in_finest_pixels
@@ -153,7 +153,7 @@ def fill_mask(mask: Array, *, stacked: bool = False) -> ThresholdedImage:
         return ThresholdedImage(outside.reshape(mask.shape), gaps)
     found = solve(problem, counted=True, painted=False)
     outside = np.zeros(found.count + 1, np.int32)
-    LabeledRuns.of(found.runs, mask.shape, found.count).mark_border(int(stacked), outside)
+    mark_border(found.runs, mask.shape, int(stacked), outside)
     outside[0] = 0
     threads.check()
     room = problem._replace(out=np.empty(mask.shape, np.uint8))

@@ -286,8 +286,7 @@ def number_parts(
     numbers = np.zeros(len(firsts) + 1, host.dtype)
     numbers[1 + np.argsort(firsts, kind="stable")] = np.arange(1, len(firsts) + 1)
     rows = threads.ranges(host.size, host.size, fine=True)
-    one = np.zeros(1, np.int64)
-    threads.each(renumber, [(flat[a:b], one, b - a, numbers) for a, b in rows])
+    threads.each(renumber, [(flat[a:b], numbers) for a, b in rows])
     return place_like(labels, host), total
 
 

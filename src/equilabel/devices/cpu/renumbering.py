@@ -6,15 +6,13 @@ from equilabel.devices.jit import njit
 
 
 @njit(nogil=True, cache=True)
-def renumber(labels, starts, width, numbers):
-    """Replace labels 0 to N of rows of `width`, from `starts`, (R,), by `numbers`, (N + 1,).
+def renumber(labels, numbers):
+    """Replace labels 0 to N by `numbers`, (N + 1,).
 
     `labels`, (P,) of int, is overwritten; its type holds the numbers. Not checked.
     """
-    for start in starts:
-        row = labels[start : start + width]
-        for i in range(width):
-            row[i] = numbers[row[i]]
+    for i in range(labels.size):
+        labels[i] = numbers[labels[i]]
 
 
 @njit(nogil=True, cache=True)

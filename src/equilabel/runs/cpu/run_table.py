@@ -100,8 +100,7 @@ class RunTable:
         used = int(self.counts[-1])
         if used > 1:
             spans = threads.ranges(used, 4 * used)
-            one = np.zeros(1, np.int64)
-            threads.each(renumber, [(self.parents[a:b], one, b - a, numbers) for a, b in spans])
+            threads.each(renumber, [(self.parents[a:b], numbers) for a, b in spans])
 
     @property
     def parents(self) -> HostArray:

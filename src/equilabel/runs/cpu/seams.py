@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from equilabel.devices.cpu.bits import LAST, NONE, ONE, lowest
+from equilabel.devices.cpu.bits import NONE, ONE
 from equilabel.devices.cpu.union_find import unite
 from equilabel.devices.jit import njit
 
@@ -85,40 +85,13 @@ def list_pairs(labels, opposite, rows, columns, corners, values, others, pairs):
 
 
 @njit(nogil=True, cache=True)
-def list_firsts(runs, columns, firsts):
-    """Write the flat index of the first pixel of each label to `firsts`, (N,) of int64.
-
-    The `parents` of `runs` are labels 1 to N in the order of their first pixels. Not checked.
-    """
-    found = 0
-    single = runs.deep * runs.tall == 1
-    for row in range(runs.bits.shape[0] - 1):
-        block = block_of(runs, row)
-        carry = NONE
-        for word in range(runs.bits.shape[1]):
-            if found == firsts.size:
-                return
-            pixels = runs.bits[row, word]
-            begins = pixels & ~((pixels << ONE) | carry)
-            carry = pixels >> LAST
-            if single:  # runs may be told apart by values
-                begins = runs.starts[block, word]
-            while begins != NONE:
-                x = 64 * word + lowest(begins)
-                begins &= begins - ONE
-                if label_at(runs, block, x) > found:
-                    firsts[found] = row * columns + x
-                    found += 1
-
-
-@njit(nogil=True, cache=True)
-def paint_columns(runs, first, last, out):
-    """Write the labels of columns `first` to `last` of all rows to `out`, (R, last - first) of int.
+def mark_ends(runs, columns, marks):
+    """Write 1 to `marks`, (N + 1,), for the labels of the first and last pixel of each row.
 
     The `parents` of `runs` are labels by now.
     """
     for row in range(runs.bits.shape[0] - 1):
         block = block_of(runs, row)
-        for x in range(first, last):
-            inside = (runs.bits[row, x >> 6] & (ONE << np.uint64(x & 63))) != NONE
-            out[row, x - first] = label_at(runs, block, x) if inside else 0
+        for x in (0, columns - 1):
+            if (runs.bits[row, x >> 6] & (ONE << np.uint64(x & 63))) != NONE:
+                marks[label_at(runs, block, x)] = 1
