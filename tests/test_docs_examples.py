@@ -99,7 +99,13 @@ def test_what_pages_show_on_a_gpu_runs(page):
     assert len(names["table"]["area"]) == int(names["labels"].max())
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(each, marks=[pytest.mark.long] * (each.stem == "plot_spins"), id=each.stem)
+        for each in EXAMPLES
+    ],
+)
 def test_examples_of_the_gallery_draw_a_picture(example, monkeypatch):
     pytest.importorskip("matplotlib").use("agg")
     from matplotlib import pyplot
