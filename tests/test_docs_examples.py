@@ -73,6 +73,7 @@ def test_what_the_readme_shows_in_python_runs():
     assert run_blocks(ROOT / "README.md", on_a_gpu=False)["found"].num > 20
 
 
+@pytest.mark.long
 def test_what_stands_beside_the_lines_of_other_programs_runs(here, capsys):
     page = ROOT / "docs" / "coming-from.md"
     names = {}

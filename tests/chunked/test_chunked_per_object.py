@@ -103,7 +103,13 @@ class Stopped(Exception):
     """What a caller raises to end the work."""
 
 
-STAGES = ["gray: write", "bright: split: write", "dim: mask: label", "overlap", "levels: write"]
+STAGES = [
+    pytest.param("gray: write", marks=pytest.mark.long),
+    "bright: split: write",
+    pytest.param("dim: mask: label", marks=pytest.mark.long),
+    "overlap",
+    "levels: write",
+]
 
 
 @pytest.mark.parametrize("stage", STAGES)

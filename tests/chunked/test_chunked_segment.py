@@ -205,7 +205,7 @@ def write_ome(folder, image, axes, version, scale):
         zarr.consolidate_metadata(folder)
 
 
-@pytest.mark.parametrize("version", ["0.4", "0.5"])
+@pytest.mark.parametrize("version", [pytest.param("0.4", marks=pytest.mark.long), "0.5"])
 def test_labels_of_an_ome_zarr_are_listed_in_it_with_lower_resolutions(version, tmp_path):
     image = smooth_noise(np.random.default_rng(2), (2, 3, 12, 40, 300), "u1")
     scan = tmp_path / "scan.ome.zarr"

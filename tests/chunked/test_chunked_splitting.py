@@ -67,7 +67,15 @@ def test_components_that_are_too_large_stay_whole_and_are_named(monkeypatch):
         assert pairs.shape[1] == len(np.unique(same[inside]))
 
 
-@pytest.mark.parametrize("stage", ["components: write", "choose", "split: write", "label"])
+@pytest.mark.parametrize(
+    "stage",
+    [
+        pytest.param("components: write", marks=pytest.mark.long),
+        pytest.param("choose", marks=pytest.mark.long),
+        "split: write",
+        "label",
+    ],
+)
 def test_a_run_that_is_ended_goes_on_with_the_same_parts(tmp_path, stage):
     image = zarr.create_array(tmp_path / "image.zarr", data=VOLUME, chunks=(10, 20, 20))
     expected = segment(VOLUME, 0.03, split=True)
@@ -91,6 +99,7 @@ def test_a_run_that_is_ended_goes_on_with_the_same_parts(tmp_path, stage):
         assert ("split: write", 0) not in told
 
 
+@pytest.mark.long  # test_chunked_masks.py has stages in other processes
 def test_workers_in_processes_split(tmp_path):
     image = zarr.create_array(tmp_path / "image.zarr", data=VOLUME, chunks=(10, 20, 20))
     found = segment_chunked(

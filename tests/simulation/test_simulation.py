@@ -259,7 +259,7 @@ def test_exact_energies_reach_that_of_the_infinite_lattice():
     ("side", "update"),
     [
         (16, UPDATES[0]),
-        (16, UPDATES[1]),
+        pytest.param(16, UPDATES[1], marks=pytest.mark.long),
         pytest.param(32, UPDATES[0], marks=pytest.mark.long),
     ],
 )
