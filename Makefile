@@ -74,7 +74,8 @@ $(TYPES): types-%: $(VENV)/lint
 # Each process begins with other files, and compiles other kernels than the next. What is printed is
 # seen at once, for the +.
 unit: $(VENV)/dev
-	+COVERAGE_FILE=.coverage.unit $(BIN)/python -m pytest -n auto --dist worksteal -m "not gui$(SHORT)" --ignore $(CUDA_TESTS) $(COUNTED)
+	+COVERAGE_FILE=.coverage.unit $(BIN)/python -m pytest -n auto --dist worksteal -m "not gui$(SHORT)" --ignore $(CUDA_TESTS) \
+	    --ignore-glob "*/test_gui_*.py" $(COUNTED)
 
 # The plugin in real viewers, each process with a screen that is not there: tests/conftest.py opens
 # it. What they cover counts in `coverage`. Speed is measured by itself.

@@ -73,6 +73,7 @@ def test_what_the_readme_shows_in_python_runs():
     assert run_blocks(ROOT / "README.md", on_a_gpu=False)["found"].num > 20
 
 
+@pytest.mark.long
 def test_what_stands_beside_the_lines_of_other_programs_runs(here, capsys):
     page = ROOT / "docs" / "coming-from.md"
     names = {}
@@ -99,7 +100,13 @@ def test_what_pages_show_on_a_gpu_runs(page):
     assert len(names["table"]["area"]) == int(names["labels"].max())
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(each, marks=[pytest.mark.long] * (each.stem == "plot_spins"), id=each.stem)
+        for each in EXAMPLES
+    ],
+)
 def test_examples_of_the_gallery_draw_a_picture(example, monkeypatch):
     pytest.importorskip("matplotlib").use("agg")
     from matplotlib import pyplot

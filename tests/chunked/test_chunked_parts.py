@@ -33,18 +33,26 @@ def same_objects(found, expected):
     return pairs.shape[1] == count + (expected == 0).any() and found.max() == count
 
 
-@pytest.mark.parametrize("chunks", [(3, 40, 5), (7, 9, 8), (21, 40, 37)])
 @pytest.mark.parametrize(
-    "options", [{}, {"connectivity": 1}, {"periodic": True}, {"background": 1}]
+    ("chunks", "options", "out"),
+    [
+        ((3, 40, 5), {}, "labels.zarr"),
+        ((7, 9, 8), {"connectivity": 1}, None),
+        ((7, 9, 8), {"periodic": True}, None),
+        ((7, 19, 17), {"background": 1}, "labels.zarr"),
+        ((21, 40, 37), {"periodic": True}, None),
+    ],
 )
-def test_numbers_by_blocks_are_those_of_the_blocks_where_objects_begin(chunks, options, tmp_path):
+def test_numbers_by_blocks_are_those_of_the_blocks_where_objects_begin(
+    chunks, options, out, tmp_path
+):
     expected = label(NOISE, **options)
-    for out in (None, tmp_path / "labels.zarr"):
-        found, num = label_chunked(
-            NOISE, chunks=chunks, numbering="blocks", return_num=True, out=out, **options
-        )
-        assert num == expected.max()
-        assert same_objects(found[...], expected)
+    found, num = label_chunked(
+        NOISE, chunks=chunks, numbering="blocks", return_num=True, out=out and tmp_path / out,
+        **options
+    )  # fmt: skip
+    assert num == expected.max()
+    assert same_objects(found[...], expected)
     seen = np.zeros(num + 1, int)
     for block, corner in enumerate(
         np.ndindex(*np.ceil(np.divide(NOISE.shape, chunks)).astype(int))
@@ -55,8 +63,14 @@ def test_numbers_by_blocks_are_those_of_the_blocks_where_objects_begin(chunks, o
     assert (np.diff(seen[1:]) >= 0).all()
 
 
-@pytest.mark.parametrize("numbering", ["raster", "blocks"])
-@pytest.mark.parametrize("more", [{}, {"min_size": 4, "max_size": 60}, {"exclude_border": True}])
+@pytest.mark.parametrize(
+    ("numbering", "more"),
+    [
+        ("raster", {}),
+        ("blocks", {"min_size": 4, "max_size": 60}),
+        ("blocks", {"exclude_border": True}),
+    ],
+)
 def test_a_table_in_parts_is_that_of_the_whole_image(numbering, more, tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "ROWS", 7)
     options = {"threshold": 130, "properties": ("label", "area", "bbox", "intensity_mean"), **more}
@@ -102,8 +116,10 @@ class Stopped(Exception):
     pass
 
 
-@pytest.mark.parametrize("stage", ["label", "merge", "write", "table"])
-@pytest.mark.parametrize("numbering", ["raster", "blocks"])
+@pytest.mark.parametrize(
+    ("stage", "numbering"),
+    [("label", "raster"), ("merge", "blocks"), ("write", "raster"), ("table", "blocks")],
+)
 def test_groups_of_blocks_are_resumed_to_the_same_bytes(stage, numbering, tmp_path, monkeypatch):
     monkeypatch.setattr(results, "blocks_together", lambda *_: 8)
     monkeypatch.setattr(tables, "ROWS", 7)

@@ -71,11 +71,10 @@ def test_components_that_are_too_large_have_one_threshold_and_are_named(monkeypa
     np.testing.assert_array_equal(found > 0, image == 200)
 
 
-@pytest.mark.parametrize("sampled", [2**21, 997, 64])
 @pytest.mark.parametrize(
-    ("shape", "chunks", "stacked"),
-    [((200,), 33, False), ((50, 61), (9, 61), False), ((3, 40, 5), (2, 7, 2), True),
-     ((13, 4, 20), (5, 3, 6), False)],
+    ("shape", "chunks", "stacked", "sampled"),
+    [((200,), 33, False, 64), ((50, 61), (9, 61), False, 997), ((3, 40, 5), (2, 7, 2), True, 64),
+     ((13, 4, 20), (5, 3, 6), False, 997), ((13, 4, 20), (5, 3, 6), False, 2**21)],
 )  # fmt: skip
 def test_noise_is_the_same_to_the_last_bit(shape, chunks, stacked, sampled, monkeypatch):
     for module in (binarization, masks):
@@ -104,12 +103,18 @@ class Stopped(Exception):
     """What a caller raises to end the work."""
 
 
-STAGES = ["gray: write", "bright: split: write", "dim: mask: label", "overlap", "levels: write"]
+STAGES = [
+    pytest.param("gray: write", marks=pytest.mark.long),
+    "bright: split: write",
+    pytest.param("dim: mask: label", marks=pytest.mark.long),
+    "overlap",
+    "levels: write",
+]
 
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_run_that_stopped_in_any_stage_goes_on(stage, tmp_path):
-    image = cells(0, (120, 140))
+    image = cells(0, (70, 75))
     stored = zarr.create_array(tmp_path / "image.zarr", data=image, chunks=(20, 20))
     how = {"chunks": 40, "out": tmp_path / "out.zarr", **RECIPE}
 
@@ -131,18 +136,19 @@ def test_a_run_that_stopped_in_any_stage_goes_on(stage, tmp_path):
     np.testing.assert_array_equal(found.table["area"], expected.table["area"])
 
 
-def test_other_processes_find_the_same_objects(tmp_path):
+@pytest.mark.long  # each stage starts processes; test_chunked_masks.py has some in others
+@pytest.mark.parametrize(
+    ("threshold", "options"),
+    [("per_object", RECIPE), ("local", {"block_size": 15, "offset": "auto"})],
+)
+def test_other_processes_find_the_same_objects(threshold, options, tmp_path):
     image = cells(5, (3, 60, 70), stacked=True)
     stored = zarr.create_array(tmp_path / "image.zarr", data=image, chunks=(1, 30, 30))
     how = {"scheduler": "processes", "workers": 1, "chunks": (2, 30, 30), "stacked": True}
-    for number, (threshold, options) in enumerate(
-        [("per_object", RECIPE), ("local", {"block_size": 15, "offset": "auto"})]
-    ):
-        out = tmp_path / f"{number}.zarr"
-        found = segment_chunked(stored, threshold, out=out, **how, **options)
-        expected = segment(image, threshold, stacked=True, **options)
-        assert expected.num > 5
-        np.testing.assert_array_equal(found.labels[...], expected.labels)
+    found = segment_chunked(stored, threshold, out=tmp_path / "out.zarr", **how, **options)
+    expected = segment(image, threshold, stacked=True, **options)
+    assert expected.num > 5
+    np.testing.assert_array_equal(found.labels[...], expected.labels)
 
 
 @pytest.mark.gpu

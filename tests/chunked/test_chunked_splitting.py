@@ -12,20 +12,20 @@ pytestmark = pytest.mark.slow
 
 RNG = np.random.default_rng(0)
 VOLUME = ndimage.gaussian_filter(RNG.standard_normal((30, 60, 64)), 2)
+NUCLEI = samples.nuclei_2d((260, 240))
 MOVIE = ndimage.gaussian_filter(RNG.standard_normal((3, 70, 64)), (0, 2, 2))
 
 
 @pytest.mark.parametrize(
-    ("image", "chunks", "options"),
+    ("image", "chunks", "options", "near"),
     [
-        (samples.nuclei_2d((260, 240)), 48, {"sigma": 1, "fill_holes": True}),
-        (samples.nuclei_2d((260, 240)), (13, 240), {"split": "1.5px", "exclude_border": True}),
-        (VOLUME, 20, {"threshold": 0.03, "connectivity": 1, "min_size": 9}),
-        (VOLUME, (30, 17, 64), {"threshold": 0.03, "spacing": (2, 1, 0.5), "split": 1}),
-        (MOVIE, (2, 30, 31), {"threshold": 0.06, "stacked": True}),
+        (NUCLEI, 48, {"sigma": 1, "fill_holes": True}, 4),
+        (NUCLEI, (13, 240), {"split": "1.5px", "exclude_border": True}, 1),
+        (VOLUME, 20, {"threshold": 0.03, "connectivity": 1, "min_size": 9}, 1000),
+        (VOLUME, (30, 17, 64), {"threshold": 0.03, "spacing": (2, 1, 0.5), "split": 1}, 1),
+        (MOVIE, (2, 30, 31), {"threshold": 0.06, "stacked": True}, 4),
     ],
 )
-@pytest.mark.parametrize("near", [1, 4, 1000])
 def test_objects_are_split_as_in_the_whole_image(image, chunks, options, near, monkeypatch):
     """Whether boxes are read with the block or by themselves."""
     monkeypatch.setattr(splitting, "NEAR", near)
@@ -67,7 +67,15 @@ def test_components_that_are_too_large_stay_whole_and_are_named(monkeypatch):
         assert pairs.shape[1] == len(np.unique(same[inside]))
 
 
-@pytest.mark.parametrize("stage", ["components: write", "choose", "split: write", "label"])
+@pytest.mark.parametrize(
+    "stage",
+    [
+        pytest.param("components: write", marks=pytest.mark.long),
+        pytest.param("choose", marks=pytest.mark.long),
+        "split: write",
+        "label",
+    ],
+)
 def test_a_run_that_is_ended_goes_on_with_the_same_parts(tmp_path, stage):
     image = zarr.create_array(tmp_path / "image.zarr", data=VOLUME, chunks=(10, 20, 20))
     expected = segment(VOLUME, 0.03, split=True)
@@ -91,6 +99,7 @@ def test_a_run_that_is_ended_goes_on_with_the_same_parts(tmp_path, stage):
         assert ("split: write", 0) not in told
 
 
+@pytest.mark.long  # test_chunked_masks.py has stages in other processes
 def test_workers_in_processes_split(tmp_path):
     image = zarr.create_array(tmp_path / "image.zarr", data=VOLUME, chunks=(10, 20, 20))
     found = segment_chunked(
@@ -100,7 +109,7 @@ def test_workers_in_processes_split(tmp_path):
         chunks=20,
         out=tmp_path / "l.zarr",
         scheduler="processes",
-        workers=2,
+        workers=1,
     )
     np.testing.assert_array_equal(found.labels[...], segment(VOLUME, 0.03, split=True).labels)
 

@@ -264,14 +264,14 @@ def test_what_cannot_be_reached_is_refused_in_words(s3, kind, monkeypatch, tmp_p
     assert not list(tmp_path.iterdir())
 
 
-def test_the_command_reads_and_writes_urls(s3, here, capsys):
-    image, told = f"{s3}/noise.zarr", ["--threshold", "0.5", "--numbering", "blocks"]
+def test_the_command_reads_and_writes_urls(bucket, here, capsys):
+    image, told = f"{bucket}/noise.zarr", ["--threshold", "0.5", "--numbering", "blocks"]
     expected = segment(NOISE.astype(np.uint8), threshold=0.5)
     tifffile.imwrite("scan.tif", NOISE.astype(np.uint8), metadata={"axes": "ZYX"})
     for given, out, labels in (
-        (image, f"{s3}/labels.zarr", f"{s3}/labels.zarr"),
-        (image, f"{s3}/results", f"{s3}/results/noise_labels.zarr"),
-        ("scan.tif", f"{s3}/results", f"{s3}/results/scan_labels.zarr"),
+        (image, f"{bucket}/labels.zarr", f"{bucket}/labels.zarr"),
+        (image, f"{bucket}/results", f"{bucket}/results/noise_labels.zarr"),
+        ("scan.tif", f"{bucket}/results", f"{bucket}/results/scan_labels.zarr"),
         (image, "results", "results/noise_labels.zarr"),
         ("file://scan.tif", "results", "results/scan_labels.tif"),
     ):
@@ -280,9 +280,9 @@ def test_the_command_reads_and_writes_urls(s3, here, capsys):
         assert f"{expected.num} objects" in capsys.readouterr().out
         if "://" in labels:
             np.testing.assert_array_equal(opened(labels)[...], expected.labels)
-    table = read_table(upath.UPath(f"{s3}/results/noise_table.csv"))
+    table = read_table(upath.UPath(f"{bucket}/results/noise_table.csv"))
     pd.testing.assert_frame_equal(table, expected.table)
-    assert main(["segment", image, *told, "--out", f"{s3}/labels.zarr", "--resume"]) == 0
+    assert main(["segment", image, *told, "--out", f"{bucket}/labels.zarr", "--resume"]) == 0
     assert {one.name for one in here.iterdir()} == {"results", "scan.tif"}
 
 
@@ -316,7 +316,7 @@ def test_earlier_results_at_a_url_stay(bucket, here, capsys):
     assert files(f"{bucket}/a.zarr") == known
 
 
-@pytest.mark.parametrize("gone", ["noise.zarr", "labels"])
+@pytest.mark.parametrize("gone", ["labels", pytest.param("noise.zarr", marks=pytest.mark.long)])
 def test_a_bucket_that_vanishes_is_said_by_the_command(s3, here, capsys, gone, monkeypatch):
     def vanish(*some, **more):
         write(*some, **more)

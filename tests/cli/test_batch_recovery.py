@@ -123,16 +123,23 @@ if __name__ == "__main__":
 @pytest.mark.slow
 @posix
 @pytest.mark.parametrize(
-    ("jobs", "words"), [pytest.param(1, (), marks=pytest.mark.long), (2, ()), (2, ZARR)]
+    ("jobs", "words", "images", "kills"),
+    [
+        (2, (), 15, 1),
+        pytest.param(1, (), 40, 3, marks=pytest.mark.long),
+        pytest.param(2, ZARR, 40, 3, marks=pytest.mark.long),
+    ],
 )
-def test_a_run_that_is_killed_loses_two_images_a_process_and_two_more_at_most(here, jobs, words):
+def test_a_run_that_is_killed_loses_two_images_a_process_and_two_more_at_most(
+    here, jobs, words, images, kills
+):
     rng = random.Random(jobs)
-    for number in range(40):
+    for number in range(images):
         tiff(f"in/{number:02}.tif", picture((64, 64), objects=1 + number % 4))
     Path("noting.py").write_text(NOTING, encoding="utf-8")
     words = ("--no-overlay", *words)
     command = [sys.executable, "noting.py", *BATCH, *words, "--jobs", str(jobs)]
-    notes, kills = Path("notes"), 3
+    notes = Path("notes")
     notes.touch()
     for _ in range(kills):
         before = len(lines(notes))
@@ -154,7 +161,7 @@ def test_a_run_that_is_killed_loses_two_images_a_process_and_two_more_at_most(he
     done = subprocess.run([*command, "--resume"], env={**os.environ, "PYTHONPATH": str(SOURCE)})
     assert done.returncode == 0
     begun = Counter(lines(notes))
-    assert len(begun) == 40
+    assert len(begun) == images
     again = sum(begun.values()) - len(begun)
     assert again <= kills * (2 * jobs + 2)
     assert main(["batch", "in", "--out", "quiet", *words]) == 0

@@ -262,25 +262,22 @@ def test_results_that_a_run_does_not_write_do_not_stay_beside_its_own(finished, 
 # ----------------------------------------------------------------------------- damaged records
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_resume_needs_the_record_of_the_run(finished, capsys):
+    for text in (
         *(None, "", "{}", "3", '{"files": 3}', '{"format": 1}', "[" * 100_000, '{"a": "\ud800'),
         '{"format": 1, "parameters": [], "versions": {}}',
         '{"format": true, "parameters": {}, "versions": {}}',
-    ],
-)
-def test_resume_needs_the_record_of_the_run(finished, capsys, text):
-    capsys.readouterr()
-    Path("out/run.json").unlink()
-    if text is not None:
-        Path("out/run.json").write_text(text, encoding="utf-8", errors="surrogatepass")
-    before = content()
-    said = refused(capsys, *BATCH, "--resume")
-    assert "resume needs the run.json" in said
-    assert "'out/run.json'" in said
-    assert "--overwrite" in said
-    assert content() == before
+    ):
+        Path("out/run.json").unlink(missing_ok=True)
+        if text is not None:
+            Path("out/run.json").write_text(text, encoding="utf-8", errors="surrogatepass")
+        before = content()
+        capsys.readouterr()
+        said = refused(capsys, *BATCH, "--resume")
+        assert "resume needs the run.json" in said, text
+        assert "'out/run.json'" in said
+        assert "--overwrite" in said
+        assert content() == before
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX pipes")
@@ -295,23 +292,30 @@ def test_a_pipe_in_the_place_of_a_record_is_not_waited_for(finished, capsys):
     assert "a pipe in place of a file" in refused(capsys, *BATCH, "--resume")
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("objects", value) for value in (float("inf"), 2**80, -1, 2.5, True, "2")),
-        *(("statistics", value) for value in ({"a": "x"}, {"area_mean": float("nan")}, [])),
-        *(
-            ("sizes", {"of": "area", "unit": "", "counts": {step: 1}})
-            for step in ("1000000", "--5")
-        ),
-        ("sizes", {"of": "area", "unit": "", "counts": {"8" * 5000: 1}}),
-        *(("frames", [frame]) for frame in ({}, {"frame": 0, "objects": 1, "a": []})),
-        *(("frames", [{"frame": 0, "objects": n}]) for n in (None, -1, 1.5)),
-        *(("shape", [20, n]) for n in (None, -1, 2.5, "x")),
-        *(("outputs", value) for value in ({}, {"labels": {"file": "x", "sha256": 3}})),
-        *(("threshold", float("nan")), ("spacing", {"X": 10**400}), ("in_pixels", {"sigma": "x"})),
-    ],
-)
+WRONG = [
+    *(("objects", value) for value in (float("inf"), 2**80, -1, 2.5, True, "2")),
+    *(("statistics", value) for value in ({"a": "x"}, {"area_mean": float("nan")}, [])),
+    *(("sizes", {"of": "area", "unit": "", "counts": {step: 1}}) for step in ("1000000", "--5")),
+    ("sizes", {"of": "area", "unit": "", "counts": {"8" * 5000: 1}}),
+    *(("frames", [frame]) for frame in ({}, {"frame": 0, "objects": 1, "a": []})),
+    *(("frames", [{"frame": 0, "objects": n}]) for n in (None, -1, 1.5)),
+    *(("shape", [20, n]) for n in (None, -1, 2.5, "x")),
+    ("outputs", {"labels": {"file": "x", "sha256": 3}}),
+    *(("threshold", float("nan")), ("spacing", {"X": 10**400}), ("in_pixels", {"sigma": "x"})),
+]
+
+
+def test_a_record_that_no_run_can_have_written_does_not_read(finished):
+    path = record_path(Path("out"), "b")
+    whole = path.read_bytes()
+    for name, value in WRONG:
+        sign("b", **{name: value})
+        assert records.read_record(path) is None, (name, value)
+        path.write_bytes(whole)
+    assert records.read_record(path) is not None
+
+
+@pytest.mark.parametrize(("name", "value"), [WRONG[0], WRONG[-1], ("outputs", {})])
 def test_an_image_whose_record_does_not_read_is_labeled_anew(finished, name, value):
     sign("b", **{name: value})
     assert finished() == ["skipped", "done"]
@@ -373,7 +377,7 @@ def mutated(value, rng):
     return other
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(5))
 def test_records_of_wrong_types_are_refused_or_made_again(finished, capsys, seed):
     rng = random.Random(seed)
     for path in (record_path(Path("out"), "b"), Path("out/run.json")):

@@ -129,10 +129,7 @@ sys.meta_path.insert(0, Sender())
 @posix
 @pytest.mark.parametrize(
     ("module", "number"),
-    [
-        *(("numpy", number) for number in REQUESTS),
-        *(("typer", signal.SIGINT), ("equilabel.cli.batch", signal.SIGINT)),
-    ],
+    [*zip(["typer", "numpy", "equilabel.cli.batch"], REQUESTS, strict=True)],
 )
 def test_ctrl_c_while_the_program_starts_is_one_line(tmp_path, module, number):
     (tmp_path / "sitecustomize.py").write_text(SITECUSTOMIZE)

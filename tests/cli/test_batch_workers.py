@@ -84,6 +84,7 @@ def test_a_worker_that_dies_costs_its_image_alone(light):
 
 
 @posix
+@pytest.mark.long
 def test_every_end_of_a_worker_has_its_name(light):
     ends = {
         "exit code 3": Fatal(os._exit, 3),
@@ -102,7 +103,9 @@ def test_every_end_of_a_worker_has_its_name(light):
 
 
 @posix
-@pytest.mark.parametrize("expression", [KILL.format(9), NO_MEMORY])
+@pytest.mark.parametrize(
+    "expression", [KILL.format(9), pytest.param(NO_MEMORY, marks=pytest.mark.long)]
+)
 def test_an_image_is_tried_again_alone(light, tmp_path, expression):
     fatal = once(tmp_path / "flag", expression, path("a.tif"))
     found = light(fatal, "a.tif", "a.tif", count=2)
@@ -157,6 +160,7 @@ def test_signals_that_are_heard_while_starting_are_left_to_the_parent(light):
 
 
 @posix
+@pytest.mark.long
 def test_workers_that_never_start_are_told_before_work(light):
     with pytest.raises(
         RefusedError, match=r"must start; got 3 failures, the last: exit code 3 of a process"
@@ -240,6 +244,7 @@ label_with(Path(sys.argv[2]), Fatal(eval, sys.argv[3]))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+@pytest.mark.long
 def test_a_worker_does_not_outlive_its_parent(tmp_path):
     flag = tmp_path / "pid"
     busy = f"(open({str(flag)!r}, 'w').write(str(__import__('os').getpid())), {NAP})"

@@ -42,8 +42,7 @@ def test_roots_are_the_smallest_vertices_of_components(name, kind):
     np.testing.assert_array_equal(found.roots, expected_roots(GRAPHS[kind]))
 
 
-@pytest.mark.parametrize("offset", ["i4", "i8"])
-@pytest.mark.parametrize("vertex", ["i4", "i8"])
+@pytest.mark.parametrize(("offset", "vertex"), [("i4", "i8"), ("i8", "i4")])
 @pytest.mark.parametrize("name", ABLE)
 def test_indices_have_32_or_64_bits(name, vertex, offset):
     graph = as_types(GRAPHS["random, 150 edges"], offset, vertex)

@@ -32,8 +32,15 @@ def guarded(shape, dtype, offset):
 
 
 @pytest.mark.parametrize("large", [painting.LARGE, 0], ids=["", "past the caches"])
-@pytest.mark.parametrize("dtype", ["u1", "i2", "u4", "i8"])
-@pytest.mark.parametrize("kind", IMAGES)
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        ("background", "i2"),
+        ("foreground", "u4"),
+        *(("noise", dtype) for dtype in ("u1", "i2", "u4", "i8")),
+        *(("many values", dtype) for dtype in ("u1", "i2", "u4", "i8")),
+    ],
+)
 def test_labels_stay_inside_out_wherever_it_begins(kind, dtype, large, monkeypatch):
     monkeypatch.setattr(painting, "LARGE", large)
     rng = np.random.default_rng(7)

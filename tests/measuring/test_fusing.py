@@ -112,7 +112,7 @@ def test_large_components_are_counted_across_words_and_blocks(shape, connectivit
         )
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8", "u1", "i4"])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_sums_of_floats_have_the_same_bits_with_any_number_of_threads(monkeypatch, dtype):
     monkeypatch.setattr("equilabel.measuring.cpu.accumulate.STRIP", 300)
     labels = label(noise((50, 70)), connectivity=1)

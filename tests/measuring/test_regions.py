@@ -16,14 +16,15 @@ def corners(mask):
     return 2 * mask.sum()
 
 
-@pytest.mark.parametrize("spacing", [None, 0.5, (2, 1, 3)])
-@pytest.mark.parametrize(("rank", "channels"), [(2, ()), (2, (2,)), (3, ()), (3, (2,))])
+@pytest.mark.parametrize(
+    ("rank", "channels", "spacing"),
+    [(2, (), None), (2, (2,), (2, 1)), (3, (), 0.5), (3, (2,), None), (3, (2,), (2, 1, 3))],
+)
 def test_attributes_are_those_of_scikit_image(rank, channels, spacing):
     rng = np.random.default_rng(rank)
     mask = rng.random((30, 14, 9)[:rank]) < (0.5, 0.25)[rank - 2]
     labels = 3 * measure.label(mask, connectivity=1)
     values = rng.random(labels.shape + channels)
-    spacing = spacing[:rank] if isinstance(spacing, tuple) else spacing
     options = {"spacing": spacing, "offset": range(5, 5 + rank), "extra_properties": [corners]}
     pairs = regionprops(labels, values, **options), measure.regionprops(labels, values, **options)
     assert [one.label for one in pairs[0]] == [other.label for other in pairs[1]]

@@ -35,11 +35,10 @@ def find(name, domain, **options):
 @pytest.mark.parametrize(("steps", "shape"), LATTICES)
 def test_roots_of_bonds_are_smallest_indices_whatever_is_periodic(name, steps, shape):
     for seed, periodic in enumerate(product([False, True], repeat=len(shape))):
-        for p in (0.2, 0.5, 0.9):
-            bonds = random_bonds(shape, steps, periodic, p, seed)
-            for local, tile in zip(LOCAL, (2, 3, 8), strict=True):
-                found = find(name, bonds, tile=tile, local=local).roots
-                np.testing.assert_array_equal(found, bond_roots(bonds))
+        bonds = random_bonds(shape, steps, periodic, (0.5, 0.2, 0.9)[seed % 3], seed)
+        for local, tile in zip(LOCAL, (2, 3, 8), strict=True):
+            found = find(name, bonds, tile=tile, local=local).roots
+            np.testing.assert_array_equal(found, bond_roots(bonds))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -89,7 +89,7 @@ part += 1  # ten are read, ten written
 print(counts["labels"])
 for name in ("hawick_a", "runs"):
     print(*count(name, np.zeros((64, 64), bool)).values())
-print(count("hawick_a", np.ones((64, 64), bool))["labels"])
+print(count("hawick_a", np.ones((24, 24), bool))["labels"])
 """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(BENCHMARKS), *sys.path])}
     command = [sys.executable, "-c", program]
@@ -100,6 +100,6 @@ print(count("hawick_a", np.ones((64, 64), bool))["labels"])
     image, labels, other = map(float, runs.split())
     assert (image, labels) == (1, 1)
     assert 0 < other < 0.1  # words of 64 pixels
-    # The label of the first pixel takes 63 rounds to the last one, and one more to be sure; in each
+    # The label of the first pixel takes 23 rounds to the last one, and one more to be sure; in each
     # round a pixel reads its own label and those of its neighbors, 3 to 8.
-    assert 64 * 9 < float(full) < 64 * 14
+    assert 24 * 9 < float(full) < 24 * 14

@@ -160,7 +160,7 @@ def test_parts_are_those_of_the_definition(sides, large, monkeypatch):
     assert several > 5
 
 
-@pytest.mark.parametrize(("sides", "stacked"), [((90, 80), 0), ((3, 60, 50), 1), ((20, 30, 25), 0)])
+@pytest.mark.parametrize(("sides", "stacked"), [((50, 45), 0), ((3, 30, 25), 1), ((12, 18, 15), 0)])
 def test_copies_of_components_have_the_same_parts(sides, stacked):
     """What a GPU gives the host: cells with a margin, one component after the other."""
     rng, rank = np.random.default_rng(0), len(sides) - stacked

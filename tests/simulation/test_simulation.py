@@ -255,7 +255,14 @@ def test_exact_energies_reach_that_of_the_infinite_lattice():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("side", "update"), [(16, UPDATES[0]), (32, UPDATES[0]), (16, UPDATES[1])])
+@pytest.mark.parametrize(
+    ("side", "update"),
+    [
+        (16, UPDATES[0]),
+        pytest.param(16, UPDATES[1], marks=pytest.mark.long),
+        pytest.param(32, UPDATES[0], marks=pytest.mark.long),
+    ],
+)
 def test_energies_of_the_ising_model_are_exact(side, update):
     options = {"beta": BETA, "seed": side, "update": update, "tile": side}
     simulation = PottsSimulation((side, side), **options).advance(200)
@@ -268,8 +275,9 @@ def test_energies_of_the_ising_model_are_exact(side, update):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("update", UPDATES)
-@pytest.mark.parametrize(("shape", "q"), [((4, 3), 3), ((3, 3), 4)], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "q", "update"), [((4, 3), 3, UPDATES[0]), ((3, 3), 4, UPDATES[1])], ids=str
+)
 def test_energies_of_small_lattices_are_those_of_all_configurations(shape, q, update):
     beta = critical_beta(q)
     simulation = PottsSimulation(shape, q, beta=beta, seed=7, update=update, tile=2)

@@ -578,7 +578,7 @@ def test_a_damaged_directory_is_refused_or_read_in_the_right_shape(tmp_path):
         directories = tmp_path / f"{name}.tif"
         with tifffile.TiffFile(directories) as opened:
             spans = [range(p.offset, p.offset + 100) for p in opened.pages]
-        for _ in range(120):
+        for _ in range(50):
             damaged = bytearray(data)
             at = chance.choice(chance.choice(spans))
             damaged[at] = chance.choice([0, 255, damaged[at] ^ 1 << chance.randrange(8)])
@@ -591,8 +591,8 @@ def test_a_damaged_directory_is_refused_or_read_in_the_right_shape(tmp_path):
                 continue
             counts["read"] += 1
             assert image.pixels.size == whole.pixels.size, (name, at)
-    assert counts["refused"] > 300
-    assert counts["read"] > 100
+    assert counts["refused"] > 120
+    assert counts["read"] > 40
 
 
 def read_or_refuse(path, data):
@@ -606,18 +606,17 @@ def read_or_refuse(path, data):
 
 def test_no_tag_of_any_page_makes_an_image_of_another_size(tmp_path):
     refused, widths = 0, {1: 1, 3: 2, 4: 4, 5: 8, 16: 8}
-    for name, data, whole in small_files(tmp_path):
+    for shift, (name, data, whole) in enumerate(small_files(tmp_path)):
         with tifffile.TiffFile(tmp_path / f"{name}.tif") as opened:
             tags = [tag for page in opened.pages for tag in page.aspage().tags]
-        for tag in (tag for tag in tags if int(tag.dtype) in widths):
+        for number, tag in enumerate(tag for tag in tags if int(tag.dtype) in widths):
             place = slice(tag.valueoffset, tag.valueoffset + tag.count * widths[int(tag.dtype)])
-            for byte in (b"\0", b"\xff"):
-                damaged = bytearray(data)
-                damaged[place] = byte * len(damaged[place])
-                image = read_or_refuse(tmp_path / "damaged.tif", damaged)
-                refused += image is None
-                assert image is None or image.pixels.size == whole.pixels.size, (name, tag.name)
-    assert refused > 500
+            damaged = bytearray(data)
+            damaged[place] = (b"\0", b"\xff")[(number + shift) % 2] * len(damaged[place])
+            image = read_or_refuse(tmp_path / "damaged.tif", damaged)
+            refused += image is None
+            assert image is None or image.pixels.size == whole.pixels.size, (name, tag.name)
+    assert refused > 250
 
 
 def test_no_compressed_strip_or_tile_of_any_page_may_be_damaged(tmp_path):

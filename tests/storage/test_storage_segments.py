@@ -78,9 +78,14 @@ def test_strips_and_tiles_that_end_with_the_image_are_read(file, codec, layout):
     assert codec == "jpeg" or np.array_equal(read, data)
 
 
-@pytest.mark.parametrize("rows", [24, 80])
 @pytest.mark.parametrize(
-    "tags", [{"ImageWidth": 48}, {"ImageLength": 73}, {"BitsPerSample": 8}, {"BitsPerSample": 32}]
+    ("tags", "rows"),
+    [
+        ({"ImageWidth": 48}, 24),
+        ({"ImageLength": 73}, 80),
+        ({"BitsPerSample": 8}, 24),
+        ({"BitsPerSample": 32}, 80),
+    ],
 )
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_tag_that_the_codec_contradicts_is_refused(file, codec, tags, rows):
