@@ -59,6 +59,19 @@ def test_each_chunk_is_loaded_once_for_each_reading(name, tmp_path):
     assert sum(LOADS.values()) <= 1.3 * times * 4**3
 
 
+@pytest.mark.parametrize(
+    ("scale", "dtype", "times"), [(200, "u1", 3), (-9, "i2", 3), (7e4, "u4", 4)]
+)
+def test_gray_values_of_16_bits_are_counted_in_one_reading(scale, dtype, times):
+    def convert(image):
+        return (image * scale).astype(dtype)
+
+    LOADS.clear()
+    found = segment_chunked(lazy_image().map_blocks(convert, dtype=dtype), threshold="otsu")
+    assert found.threshold == segment(convert(IMAGE), threshold="otsu").threshold
+    assert sum(LOADS.values()) <= times * 4**3
+
+
 @pytest.mark.parametrize("options", [{"sigma": 1}, {"closing": 1.5}])
 def test_blocks_with_pixels_around_them_load_each_chunk_once(options):
     LOADS.clear()

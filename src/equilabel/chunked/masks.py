@@ -69,7 +69,11 @@ def find_threshold_of_blocks(method: str, blocks: Blocks, source: GraySource, ru
             "'minimum', or the number that threshold='li' finds in a part of the image."
         )
         raise ValueError(message)
-    found, lowest, highest = survey(blocks, source, run)
+    narrow = kind != "f" and source.dtype.itemsize <= 2 and method != "mean"  # all are counted
+    if narrow:
+        lowest, highest = np.iinfo(source.dtype).min, np.iinfo(source.dtype).max
+    else:
+        found, lowest, highest = survey(blocks, source, run)
     if not lowest < highest:
         return Level(lowest, True) if lowest == highest else Level(math.nan, False)
     if method == "mean":
@@ -83,7 +87,13 @@ def find_threshold_of_blocks(method: str, blocks: Blocks, source: GraySource, ru
             counts, axis = counts + part, last
         if kind == "f":
             return Level(CRITERIA[method](counts, axis), False)
-        return Level(level_of_integers(counts, int(axis[0]), int(axis[1]), method), False)
+        first, width = map(int, axis)
+        if narrow:
+            values = np.flatnonzero(counts)
+            first, counts = first + int(values[0]), counts[values[0] : values[-1] + 1]
+        if len(counts) == 1:
+            return Level(first, True)
+        return Level(level_of_integers(counts, first, width, method), False)
 
 
 def survey(
