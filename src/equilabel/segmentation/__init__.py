@@ -10,6 +10,7 @@ from equilabel.colors import refuse_colors, take_channel
 from equilabel.devices import place, resolve, take, using
 from equilabel.labeling import problem_of, solve
 from equilabel.measuring import check_spacing, make_request, with_columns
+from equilabel.measuring.checks import check_connectivity
 from equilabel.papers import find_method
 from equilabel.storage.metadata import knows_images
 
@@ -202,7 +203,7 @@ def segment(
     refuse_colors(source, channel_axis, stacked=stacked)
     pixels, channels = take_channel(source, channel_axis, channel)
     rank = as_pixels(pixels, stacked=stacked).ndim - stacked
-    distances = check_spacing(spacing, rank)
+    distances, hops = check_spacing(spacing, rank), check_connectivity(connectivity, rank)
     check_track(track, stacked)
     scale: dict[str, Any] = {"spacing": None if spacing is None else distances, "unit": unit}
     seeds, inside = check_beside(markers, mask, pixels)
@@ -221,12 +222,12 @@ def segment(
         given = (pixels, threshold, radii, report)
         foreground, level = find_foreground(*given, stacked=stacked, **binarizing)
         report("label")
-        problem = problem_of(*foreground, connectivity, stacked, method, where)
+        problem = problem_of(*foreground, hops, stacked, method, where)
         wanted = [*names, "num_pixels", *(("touches_border",) if exclude_border else ())]
         request = make_request(wanted, channels, problem.image.shape, spacing, stacked=stacked)
         request = request if keep else with_columns(request, problem.image.shape, where)
         made = solve(problem, splitting.first(request), painted=splitting.needed)
-        gray, hops = partial(smooth, pixels, sigma, stacked=stacked, **scale), connectivity or rank
+        gray = partial(smooth, pixels, sigma, stacked=stacked, **scale)
         stages = Stages(problem, request, report)
         made = stages.split(made, splitting, hops, gray)
         made = stages.drop(made, sizes, exclude_border=exclude_border)
