@@ -36,7 +36,8 @@ def count_bins(pixels: HostArray, edges: HostArray) -> NDArray[np.int64]:
     with np.errstate(all="ignore"):  # of pixels near each other: then no number is sure
         scale = kind(bins / (np.float64(edges[-1]) - np.float64(edges[0])))
         margin = kind(np.abs((edges - edges[0]) * scale - np.arange(bins + 1)).max() + ROUNDING)
-    places = np.array([0, np.nextafter(kind(bins), 0), scale, margin, 1 - margin], kind)
+    places = np.array([0, bins, scale, margin, 1 - margin], kind)
+    places[1] = np.nextafter(places[1], places[0])  # of its own type: NumPy 1 would widen it
     return _add_up(add_bins, pixels, bins, threads.available(), edges, places)
 
 
