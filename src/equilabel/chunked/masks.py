@@ -91,8 +91,8 @@ def find_threshold_of_blocks(method: str, blocks: Blocks, source: GraySource, ru
         if narrow:
             values = np.flatnonzero(counts)
             first, counts = first + int(values[0]), counts[values[0] : values[-1] + 1]
-        if len(counts) == 1:
-            return Level(first, True)
+            if len(counts) == 1:
+                return Level(first, True)
         return Level(level_of_integers(counts, first, width, method), False)
 
 

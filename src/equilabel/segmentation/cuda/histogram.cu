@@ -36,8 +36,9 @@ constexpr int BINS = 256;  // at most, whose counters fit the static shared memo
 // outside are left out; the last bin includes its upper edge. The lanes of a warp have counters of their own, in
 // different banks of memory, so that equal pixels do not wait for each other.
 template <typename Real>
-__global__ void __launch_bounds__(1024) count_bins(const Real* __restrict__ pixels, Index size, const Real* __restrict__ edges,
-                           int bins, unsigned long long* counts)
+__global__ void __launch_bounds__(1024)
+    count_bins(const Real* __restrict__ pixels, Index size, const Real* __restrict__ edges, int bins,
+               unsigned long long* counts)
 {
     __shared__ unsigned table[BINS * 32];
     __shared__ Real edge[BINS + 1];
