@@ -44,7 +44,8 @@ def test_progress_is_shown_in_the_form_and_by_napari(viewer, qtbot, form, held):
     form.task.advanced.connect(lambda words, _: stages.append(words))
     with qtbot.waitSignal(form.task.done, timeout=LONG):
         release.set()
-    assert list(dict.fromkeys(stages)) == ["labeling", "measuring"]  # the bar moves within them
+    words = list(dict.fromkeys(stages))  # the bar moves within them
+    assert [each for each in words if each != "finding the threshold"] == ["labeling", "measuring"]
     qtbot.waitUntil(lambda: not progress._all_instances, timeout=LONG)
     assert form.run_button.isEnabled()
     assert not form.cancel_button.isEnabled()
