@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 COLUMNS = ("label", "area", "bbox", "centroid", "intensity_mean", "intensity_min", "intensity_max")
 RECIPE: dict[str, Any] = {"sigma": 1, "fill_holes": True, "min_size": 30, "properties": COLUMNS}
 SHAPES = ((512, 512), (1024, 1024), (2048, 2048), (4096, 4096), (64, 256, 256), (128, 256, 256))
+LARGE = ((8192, 8192), (512, 512, 512))  # on the CPU
 ROUNDS = 5
 
 
@@ -149,7 +150,7 @@ def measure_cpu() -> list[dict[str, Any]]:
     """Measure all images on the CPU."""
     rows = []
     cores = len(os.sched_getaffinity(0))
-    for shape in (*SHAPES, (8192, 8192), (512, 512, 512)):
+    for shape in (*SHAPES, *LARGE):
         image = draw(shape)
         for split in (False, True):
             ours = partial(segment, image, split=split, **RECIPE)

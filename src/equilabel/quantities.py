@@ -159,6 +159,8 @@ def length_in_pixels(
     >>> length_in_pixels("sigma", (0, "2px"), 2)
     (0.0, 2.0)
     """
+    if (type(value) is int or type(value) is float) and 0 <= value <= min(most, WIDEST):
+        return (float(value),) * rank  # as most are
     single = isinstance(value, str) or not np.iterable(value)
     each: Sequence[Any] = [value] * rank if single else check_sequence(name, value)
     if len(each) != rank:

@@ -16,7 +16,6 @@ from equilabel.labeling.output import check_fits
 from equilabel.labeling.problem import make_grid
 from equilabel.measuring import check_spacing
 from equilabel.measuring.checks import check_labels
-from equilabel.runs.border import mark_border
 
 from .checks import beside, finite, place_like
 from .filters import in_finest_pixels
@@ -151,9 +150,11 @@ def fill_mask(mask: Array, *, stacked: bool = False) -> ThresholdedImage:
         check_fits(problem, problem.device)
         outside = passes("segmentation.holes", "cuda").find_outside(make_grid(problem))
         return ThresholdedImage(outside.reshape(mask.shape), gaps)
+    from equilabel.runs.cpu.seams import mark_border
+
     found = solve(problem, counted=True, painted=False)
-    outside = np.zeros(found.count + 1, np.int32)
-    mark_border(found.runs, mask.shape, int(stacked), outside)
+    outside, table = np.zeros(found.count + 1, np.int32), found.runs
+    mark_border(table.runs, table.columns, mask.ndim - 1 - stacked, outside)
     outside[0] = 0
     threads.check()
     room = problem._replace(out=np.empty(mask.shape, np.uint8))

@@ -241,7 +241,8 @@ def find_foreground(
         from .morphology import fill_mask
 
         report("fill")
-        foreground = fill_mask(foreground.mask(), stacked=stacked)
+        foreground = from_mask(foreground.mask())  # a smoothed image is not kept beside it
+        foreground = fill_mask(foreground.pixels, stacked=stacked)
     if mask is not None:
         foreground = from_mask(foreground.mask() & place_like(image, mask))
     return foreground, found
@@ -296,7 +297,9 @@ def drop_components(labels: HostArray, kept: NDArray[np.bool_]) -> int:
         xp = library(labels)
         xp.take(xp.asarray(numbers), labels, out=labels)
     else:
-        each_piece(lambda part: np.take(numbers, part, out=part, mode="clip"), labels)
+        from equilabel.devices.cpu.renumbering import renumber
+
+        each_piece(lambda part: renumber(part.reshape(-1), numbers), labels)
     return int(np.count_nonzero(kept))
 
 

@@ -1,4 +1,4 @@
-"""Labels at the faces of blocks, pairs of labels that touch there, and their unions."""
+"""Labels at the ends of axes, pairs of labels that touch where blocks meet, and their unions."""
 
 import numpy as np
 
@@ -81,17 +81,23 @@ def list_pairs(labels, opposite, rows, columns, corners, values, others, pairs):
     return found
 
 
-# ---- Labels of parts of an image, from its table of runs: the image is not painted
+# ---- Labels at the border of an image, from its table of runs: the image is not painted
 
 
 @njit(nogil=True, cache=True)
-def mark_ends(runs, columns, marks):
-    """Write 1 to `marks`, (N + 1,), for the labels of the first and last pixel of each row.
+def mark_border(runs, columns, axes, marks):
+    """Write 1 to `marks`, (N + 1,), for labels, and 0, at the ends of the last axis and of others.
 
-    The `parents` of `runs` are labels by now.
+    These are the last `axes` of the leading axes. The `parents` of `runs` are labels by now.
     """
     for row in range(runs.bits.shape[0] - 1):
-        block = block_of(runs, row)
-        for x in (0, columns - 1):
-            if (runs.bits[row, x >> 6] & (ONE << np.uint64(x & 63))) != NONE:
-                marks[label_at(runs, block, x)] = 1
+        block, bits = block_of(runs, row), runs.bits[row]
+        rest, whole = row, False
+        for axis in range(runs.shape.size - 1, runs.shape.size - 1 - axes, -1):
+            above = rest // runs.shape[axis]
+            place = rest - above * runs.shape[axis]
+            whole |= place == 0 or place == runs.shape[axis] - 1
+            rest = above
+        for x in range(0, columns, 1 if whole else max(columns - 1, 1)):
+            inside = (bits[x >> 6] & (ONE << np.uint64(x & 63))) != NONE
+            marks[label_at(runs, block, x) if inside else 0] = 1

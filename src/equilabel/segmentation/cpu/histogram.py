@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
-PIECE = 2**20  # pixels for each thread at least
+PIECE = 2**20  # pixels for each thread at least, where its table is large
+FEW = 2**18  # and where there are few bins
 ONE = np.uint64(1)
 STRIP = 512  # pixels whose places are computed together
 ROWS = 4  # tables, a power of 2, that take turns: equal pixels need not wait for each other
@@ -27,7 +28,7 @@ def count_values(pixels: HostArray, bins: int) -> NDArray[np.int64]:
 
     `bins` must be more than every pixel; not checked.
     """
-    return _add_up(add_values, pixels, bins, MOST)
+    return _add_up(add_values, pixels, bins, min(MOST, pixels.size // PIECE))
 
 
 def count_bins(pixels: HostArray, edges: HostArray) -> NDArray[np.int64]:
@@ -38,14 +39,14 @@ def count_bins(pixels: HostArray, edges: HostArray) -> NDArray[np.int64]:
         margin = kind(np.abs((edges - edges[0]) * scale - np.arange(bins + 1)).max() + ROUNDING)
     places = np.array([0, bins, scale, margin, 1 - margin], kind)
     places[1] = np.nextafter(places[1], places[0])  # of its own type: NumPy 1 would widen it
-    return _add_up(add_bins, pixels, bins, threads.available(), edges, places)
+    return _add_up(add_bins, pixels, bins, pixels.size // FEW, edges, places)
 
 
 def _add_up(
     kernel: Any, pixels: HostArray, bins: int, most: int, *edges: HostArray
 ) -> NDArray[np.int64]:
     """Divide pixels among up to `most` threads, and add up what they count."""
-    pieces = min(pixels.size // PIECE, threads.available(), most)
+    pieces = min(threads.available(), most)
     spans = threads.ranges(pixels.size, pieces * threads.WEIGHT)
     tables = np.zeros((len(spans), ROWS, bins), np.int64)
     tasks = [(pixels[a:b], *edges, table) for (a, b), table in zip(spans, tables, strict=True)]
