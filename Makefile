@@ -17,10 +17,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 OWN_PYTHON := $(BIN)/python$(if $(filter Windows_NT,$(OS)),.exe)
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
-# Python compiles a module when it is first imported, and keeps what it compiled: most of what is
-# installed is never imported, and what is tested is imported by hundreds of processes.
-INSTALL := $(PIP) install --no-compile
+# uv takes a third of the time of pip. Python compiles a module when it is first imported, and keeps
+# what it compiled: most of what is installed is never imported.
+UV := $(BIN)/uv$(if $(filter Windows_NT,$(OS)),.exe)
+INSTALL := $(UV) pip install --quiet --python $(OWN_PYTHON)
 unexport PYTHONDONTWRITEBYTECODE
 OUT ?= demo-results
 # Counting which lines run takes more time.
@@ -51,12 +51,12 @@ demo: $(VENV)/package
 	$(BIN)/equilabel batch $(filter-out $(CALIBRATED), $(wildcard sample_data/*.tif)) --out $(OUT)/pixels --overwrite \
 	    --threshold li --sigma 0.5px --min-size 4
 
-# Types are checked while the rest is installed. Tests wait for disks, screens and one another: in
-# continuous integration those of kernels and of the plugin run beside the others, which use all cores
-# and so come last; then those of the speed of the plugin.
+# Tests wait for disks, screens and one another: types, and in continuous integration tests of kernels
+# and of the plugin, are checked beside the others, which use all cores and so come last; then those of
+# the speed of the plugin.
 test:
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(VENV)/dev $(if $(EVERYTHING),$(VENV)/screen) style $(if $(EVERYTHING),types,types-linux)
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(if $(EVERYTHING),compiled bounds plain viewer) unit
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(VENV)/dev $(if $(EVERYTHING),$(VENV)/screen) style
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(if $(EVERYTHING),types compiled bounds plain viewer,types-linux) unit
 	$(if $(EVERYTHING),$(MAKE) --no-print-directory speed coverage)
 
 lint: style types
@@ -100,8 +100,8 @@ plain: $(VENV)/dev
 	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.kernels $(BIN)/python -m pytest $(KERNEL_TESTS) -m "not slow" -q $(COUNTED)
 
 # The wheel, as users have it, with each Python that is here; PRE=yes takes pre-releases of what it needs.
-environments: $(VENV)/uv
-	UV=$(abspath $(BIN))/uv .ci/environments $(if $(PRE),--prerelease allow)
+environments: $(UV)
+	UV=$(abspath $(UV)) .ci/environments $(if $(PRE),--prerelease allow)
 
 compiled: $(VENV)/dev
 	$(BIN)/python -m pytest $(CUDA_TESTS) -q
@@ -185,7 +185,7 @@ clean:
 	rm -rf .venv $(OUT) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*
 
 # Debian keeps the venv module in a package of its own.
-$(OWN_PYTHON):
+$(UV):
 	@if ! $(PYTHON) -m venv $(VENV) 2>/dev/null; then \
 	    rm -rf $(VENV); \
 	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -195,9 +195,9 @@ $(OWN_PYTHON):
 	    fi; \
 	    $(PYTHON) -m venv $(VENV); \
 	fi
-	$(INSTALL) --upgrade "pip>=25.1"
+	$(OWN_PYTHON) -m pip install --quiet --disable-pip-version-check --no-compile "uv>=0.8"
 
-$(VENV)/package: $(OWN_PYTHON) pyproject.toml
+$(VENV)/package: $(UV) pyproject.toml
 	$(INSTALL) --editable .
 	@touch $@
 
@@ -210,7 +210,7 @@ $(VENV)/dev: $(VENV)/lint
 	@touch $@
 
 # A virtual screen for napari, from packages of the system.
-$(VENV)/screen: $(OWN_PYTHON)
+$(VENV)/screen: $(UV)
 	@if ! command -v xvfb-run >/dev/null || ! $(SCREEN_LIBRARIES); then \
 	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	        apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
@@ -226,14 +226,10 @@ $(VENV)/bench: $(VENV)/package
 	$(INSTALL) --group bench
 	@touch $@
 
-$(VENV)/uv: $(OWN_PYTHON)
-	$(INSTALL) --group environments
-	@touch $@
-
 $(VENV)/docs: $(VENV)/package
 	$(INSTALL) --group docs
 	@touch $@
 
-$(VENV)/dist: $(OWN_PYTHON)
+$(VENV)/dist: $(UV)
 	$(INSTALL) --group dist
 	@touch $@
