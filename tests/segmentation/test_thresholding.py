@@ -237,8 +237,8 @@ def test_a_number_beyond_2_to_the_53_is_compared_exactly(dtype):
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_a_number_beyond_the_type_is_compared_without_a_warning(dtype):
     image = np.array([-INF, -1, 1, INF], dtype)
-    assert binarize(image, 1e300).tolist()[:3] == [False] * 3
-    assert binarize(image, -1e300).tolist()[1:] == [True] * 3
+    assert not binarize(image, 1e300).any()
+    assert binarize(image, -1e300).tolist() == [False, True, True, False]
 
 
 def test_a_list_or_an_array_may_be_the_threshold():
@@ -369,20 +369,19 @@ def test_only_finite_pixels_decide(method, dtype):
     mask, threshold = binarize(image, method, return_threshold=True)
     assert threshold == expected
     assert_array_equal(mask[:-1], finite > expected)
-    assert mask[-1].tolist() == [False, True] + [False] * (image.shape[1] - 2)
+    assert not mask[-1].any()
 
 
 @pytest.mark.parametrize("threshold", [*THRESHOLDS, 0.0, (-1.0, 1.0), "local"])
 @pytest.mark.parametrize("sigma", [0, 1])
 @pytest.mark.parametrize("dark", [False, True])
-def test_nan_is_never_foreground_and_infinity_always_on_its_side(threshold, sigma, dark):
+def test_nan_and_infinities_are_never_foreground(threshold, sigma, dark):
     image = two_classes("f4")
     image[3, 4:6], image[10, 10], image[20, 20] = NAN, INF, -INF
     block = 7 if threshold == "local" else None
     mask = binarize(image, threshold, sigma=sigma, dark=dark, block_size=block)
-    assert not mask[3, 4:6].any()
-    assert mask[10, 10] == (not dark)
-    assert mask[20, 20] == dark
+    assert not mask[~np.isfinite(image)].any()
+    assert mask.any()
 
 
 @pytest.mark.parametrize("value", [[NAN, NAN], [INF, INF], [INF, -INF, NAN]])

@@ -15,6 +15,7 @@ from equilabel.measuring import count_labels, make_request
 
 from .checks import check_block, check_number, check_threshold, reject_unused
 from .filters import (
+    are_finite,
     as_pixels,
     distances_of,
     each_piece,
@@ -63,7 +64,7 @@ def apply_threshold(
     widths = widths_in_pixels(sigma, pixels.ndim, **scale)
     warn_of_wide_blur(sigma, widths, pixels.shape)
     pixels, span = smoothed(pixels, widths)
-    pixels = comparable(pixels)
+    pixels = comparable(pixels, finite=span is not None and span[2])
     if level == "local":
         return from_mask(_local(pixels, block, shift, dark=dark, stacked=stacked)), None
     if isinstance(level, tuple):
@@ -79,9 +80,13 @@ def apply_threshold(
     return compare_with(pixels, level, dark=dark, strict=constant), float(level)
 
 
-def comparable(pixels: HostArray) -> HostArray:
-    """Convert float16 to float32, because float16 would round thresholds."""
-    return pixels.astype(np.float32) if pixels.dtype == np.float16 else pixels
+def comparable(pixels: HostArray, *, finite: bool = False) -> HostArray:
+    """Convert float16 to float32, because float16 would round thresholds, and infinities to NaN."""
+    if pixels.dtype == np.float16:
+        pixels = pixels.astype(np.float32)
+    if finite or are_finite(pixels):
+        return pixels
+    return np.where(np.isfinite(pixels), pixels, pixels.dtype.type(np.nan))
 
 
 def compare_with(
@@ -178,8 +183,6 @@ def compare_with_means(
         threads.check()
         with np.errstate(all="ignore"):
             mask[place] = part < level if dark else part > level
-        if part.dtype.kind == "f":
-            mask[place] |= part == (-np.inf if dark else np.inf)
     return mask
 
 
@@ -525,12 +528,12 @@ def binarize(
     Gray values that span more than 65,536 are rounded to so many levels.
 
     Other thresholds equal those of ``skimage.filters.threshold_*`` to the last bit. Some cases that
-    scikit-image does not handle are defined here. NaN and infinities are left out of the histogram;
-    NaN is never foreground, and an infinite pixel is above (or below) any threshold. float16 is
-    treated as float32. Integers that span more than 2^24 values are counted in 65,536 bins. Floats
-    are scaled to 0 to 1 first if their sums overflow, or if they are too close together for 256
-    bins. If all finite pixels are equal, a method finds no foreground, bright or dark. A mask
-    (image of bool) is returned as it is by every method; its complement is returned if `dark`.
+    scikit-image does not handle are defined here. NaN and infinities are never foreground, and
+    left out of the histogram. float16 is treated as float32. Integers that span more than 2^24
+    values are counted in 65,536 bins. Floats are scaled to 0 to 1 first if their sums overflow, or
+    if they are too close together for 256 bins. If all finite pixels are equal, a method finds no
+    foreground, bright or dark. A mask (image of bool) is returned as it is by every method; its
+    complement is returned if `dark`.
 
     Examples
     --------
