@@ -1,5 +1,6 @@
 """The whole way from an image to labels and a table, one option at a time."""
 
+import tracemalloc
 from dataclasses import FrozenInstanceError, fields, replace
 from functools import partial
 from inspect import signature
@@ -21,6 +22,7 @@ from equilabel import (
     regionprops_table,
     segment,
 )
+from equilabel.samples import nuclei_2d
 from equilabel.segmentation.morphology import fill_mask
 from equilabel.segmentation.stages import default_properties
 from references import GRID_METHODS
@@ -459,11 +461,25 @@ def test_an_empty_image_holds_no_objects(shape):
     assert "intensity_std" in found.table
 
 
-def test_nan_is_never_an_object():
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_not_finite_is_no_object(value):
     image = IMAGE.astype("f8")
-    image[IMAGE == 30] = np.nan
+    image[IMAGE == 30] = value
     found = segment(image, threshold=5)
     assert found.table["intensity_max"].tolist() == [10, 20, 40, 60]
+    other = segment(-image, threshold=-5, dark=True)  # -5 and what is darker
+    np.testing.assert_array_equal(other.labels, found.labels)
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_memory_is_six_bytes_a_pixel_beside_image_and_labels(split):
+    run = partial(segment, nuclei_2d((1024, 1024)), sigma=1, split=split, min_size=30)
+    run(fill_holes=True)
+    tracemalloc.start()
+    found = run(fill_holes=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak - found.labels.nbytes < 6 * found.labels.size
 
 
 # --------------------------------------------------------------------- fill
