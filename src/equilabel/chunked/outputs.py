@@ -269,8 +269,15 @@ class _Executor(ThreadPoolExecutor):
         return future
 
 
+class _Loop(asyncio.SelectorEventLoop):
+    """An event loop that starts no thread to end its executor: without memory, that would hang."""
+
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Do nothing: all that was submitted is done."""
+
+
 def _run(work: Any) -> Any:
     """Return the result of a coroutine; after an error, nothing of it goes on."""
-    with asyncio.Runner() as runner:
+    with asyncio.Runner(loop_factory=_Loop) as runner:
         runner.get_loop().set_default_executor(_Executor(1))
         return runner.run(work)
