@@ -204,14 +204,14 @@ def test_a_large_picture_in_a_small_strip_is_refused_before_it_is_decoded(file, 
     stored = file.read_bytes()
     file.write_bytes(stored + stream)
     edit(file, StripOffsets=[len(stored)], StripByteCounts=[len(stream)])
-    begin = time.perf_counter()
+    begin = time.process_time()
     tracemalloc.start()
     try:
         assert_refused(file, r"have strips or tiles of 64 x 96 x 3 values.*; got .*3000")
         assert tracemalloc.get_traced_memory()[1] < 5e6
     finally:
         tracemalloc.stop()
-    assert time.perf_counter() - begin < 0.5
+    assert time.process_time() - begin < 0.5
 
 
 def test_an_image_of_more_than_half_the_free_memory_is_refused_with_the_option(file, monkeypatch):
