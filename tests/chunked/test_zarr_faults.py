@@ -93,9 +93,9 @@ def test_a_zarr_that_lies_is_refused_at_once_in_the_words_of_its_fault(here, mon
     monkeypatch.setattr(batch, "label_all", label_here)
     damage, rule = FAULTS[fault]
     damage(ome_zarr("in/a.zarr"))
-    begun = time.process_time()
+    begun = time.monotonic()
     assert main(["batch", "in", "--out", "out"]) == 1
-    assert time.process_time() - begun < 5
+    assert time.monotonic() - begun < 5
     error = summary()["in/a.zarr"]["error"]
     assert error.startswith(f"image file must {rule}")
     assert error.count("image file must") == 1
@@ -311,7 +311,7 @@ def test_a_run_in_chunks_that_is_out_of_memory_goes_on_where_there_is_more(tmp_p
     zarr.create_array(image, shape=pixels.shape, chunks=(16, 512, 512), dtype="?")[...] = pixels
     command = [sys.executable, "-c", HUNGRY, image, out]
     alone = {**os.environ, "MALLOC_ARENA_MAX": "1"}  # memory set apart for a thread is not counted
-    ended = subprocess.run(command, capture_output=True, text=True, env=alone)
+    ended = subprocess.run(command, capture_output=True, text=True, env=alone, timeout=300)
     assert ended.returncode != 0
     assert "MemoryError" in ended.stderr or REFUSED.search(ended.stderr)  # no stack for a thread
     assert not out.exists()

@@ -383,11 +383,12 @@ class GraySource(Source):
         if self.background:
             options: Any = {"dark": self.dark, "stacked": self.stacked}
             pixels = subtract_background(pixels, self.background, **options)
+        span = None
         if any(self.widths):
             wide = pixels.dtype.itemsize > (4 if pixels.dtype.kind == "f" else 2)
             dtype = np.dtype(np.float64 if wide else np.float32)
-            pixels = gaussian(pixels, dtype, self.widths, mode="nearest").values
-        return comparable(pixels)
+            pixels, span = gaussian(pixels, dtype, self.widths, mode="nearest")
+        return comparable(pixels, span)
 
     def identity(self) -> dict[str, Any]:
         """Return a description that changes if the image changes."""

@@ -64,7 +64,7 @@ def apply_threshold(
     widths = widths_in_pixels(sigma, pixels.ndim, **scale)
     warn_of_wide_blur(sigma, widths, pixels.shape)
     pixels, span = smoothed(pixels, widths)
-    pixels = comparable(pixels, finite=span is not None and span[2])
+    pixels = comparable(pixels, span)
     if level == "local":
         return from_mask(_local(pixels, block, shift, dark=dark, stacked=stacked)), None
     if isinstance(level, tuple):
@@ -80,11 +80,14 @@ def apply_threshold(
     return compare_with(pixels, level, dark=dark, strict=constant), float(level)
 
 
-def comparable(pixels: HostArray, *, finite: bool = False) -> HostArray:
-    """Convert float16 to float32, because float16 would round thresholds, and infinities to NaN."""
+def comparable(pixels: HostArray, span: tuple[Any, ...] | None = None) -> HostArray:
+    """Convert float16 to float32, because float16 would round thresholds, and infinities to NaN.
+
+    `span` is that of `Smoothed`.
+    """
     if pixels.dtype == np.float16:
         pixels = pixels.astype(np.float32)
-    if finite or are_finite(pixels):
+    if (span is not None and span[2]) or are_finite(pixels):
         return pixels
     return np.where(np.isfinite(pixels), pixels, pixels.dtype.type(np.nan))
 
