@@ -212,7 +212,8 @@ def segment_again():
             first, again = (segment(image, **options) for _ in range(2))
             cupy.testing.assert_array_equal(first.labels, again.labels)
             assert first.table.equals(again.table)
-        segment(image, sigma=1.5, split=0.3)
+        for spacing in (1.0, tuple(range(1, 1 + len(shape)))):
+            segment(image, sigma=1.5, split=0.3, spacing=spacing)
 
 
 def main():

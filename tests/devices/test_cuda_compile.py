@@ -26,6 +26,7 @@ from equilabel.measuring.cuda import columns, sources
 from equilabel.measuring.cuda import sources as image_layout
 from equilabel.papers.meshes import cuda as meshes
 from equilabel.runs.cuda import bands, boundaries, tiles
+from equilabel.segmentation.cuda import cells
 from equilabel.simulation.cuda import potts
 from kernels import FILES, FOLDER, comments_removed, signatures
 
@@ -54,6 +55,7 @@ INSTANCES = {
     "Root": ["i4", "i8"],
     "Sum": ["i4", "i8"],
     "Real": ["f4", "f8"],
+    "Square": ["i4", "f8"],
     "Reach": ["0", "1", "4", "8"],
     "Count": ["u4", "u8"],
     "Unit": ["u1", "u2", "u4", "u8", "Four<u4>"],
@@ -197,8 +199,9 @@ FIELDS = [
     ("papers/meshes/lattice.cuh", "Lattice", meshes.LATTICE),
     ("simulation/cuda/potts.cu", "Lattice", potts.LATTICE),
     ("runs/cuda/tiling.cuh", "Plan", tiles.PLAN),
+    ("segmentation/cuda/cells.cu", "Limits", cells.LIMITS),
 ]
-WORDS = {"Index": "i8", "int": "i4", "unsigned": "u4", "signed char": "i1"}
+WORDS = {"Index": "i8", "int": "i4", "unsigned": "u4", "signed char": "i1", "double": "f8"}
 COUNTS = {
     "SIDES": image_layout.AXES,
     "AXES": tiles.AXES,

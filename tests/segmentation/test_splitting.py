@@ -160,44 +160,31 @@ def test_parts_are_those_of_the_definition(sides, large, monkeypatch):
     assert several > 5
 
 
-@pytest.mark.parametrize(("sides", "stacked"), [((50, 45), 0), ((3, 30, 25), 1), ((12, 18, 15), 0)])
-def test_copies_of_components_have_the_same_parts(sides, stacked):
-    """What a GPU gives the host: cells with a margin, one component after the other."""
-    rng, rank = np.random.default_rng(0), len(sides) - stacked
-    image = ndimage.gaussian_filter(rng.standard_normal(sides), [0] * stacked + [2] * rank)
-    components = label(image > 0, stacked=bool(stacked))
-    spans = ndimage.find_objects(components)
-    boxes = np.array(
-        [[n, *(s.start for s in b), *(s.stop for s in b)] for n, b in enumerate(spans, 1)]
-    )
-    rule = splitting.make_rule(0.3, (1.0,) * rank, rank, bool(stacked))
-    parts, several = splitting.find_parts(components, boxes, rule)
-    assert (several > 1).any()
-    margins = np.array([0] * stacked + [1] * rank)
-    beyond = np.pad(components, [(m, m) for m in margins], constant_values=-1)
-    copies, ours = [], []
-    for box, span in zip(boxes, spans, strict=True):
-        wide = tuple(slice(s.start, s.stop + 2 * m) for s, m in zip(span, margins, strict=True))
-        copies.append(np.where(beyond[wide] < 0, 2, beyond[wide] == box[0]).astype(np.uint8))
-        ours.append(np.where(components[span] == box[0], parts[span], 0))
-    cells = np.concatenate([copy.ravel() for copy in copies])
-    begins = np.cumsum([0] + [copy.size for copy in copies])[:-1]
-    shapes = np.array([copy.shape for copy in copies])
-    found, counts = np.zeros(cells.size, np.uint16), np.zeros(len(boxes), np.int64)
-    how = splitting._arguments(rule, int(shapes.max()))
-    squares = np.zeros(cells.size, np.int32)  # which a GPU can measure, too
-    for begin, shape in zip(begins, shapes, strict=True):
-        one = slice(begin, begin + shape.prod())
-        kernels.measure(cells[one], shape, margins, how[2], np.int32(how[4][2]), squares[one])
-    for told in (cells, squares):
-        kernels.find_parts_of_cells(told, begins, shapes, *how, found, counts)
-        np.testing.assert_array_equal(counts, several)
-        for own, begin, copy in zip(ours, begins, copies, strict=True):
-            inner = found[begin : begin + copy.size].reshape(copy.shape)
-            inner = inner[tuple(slice(m, s - m) for m, s in zip(margins, copy.shape, strict=True))]
-            if own.max() > 1:
-                np.testing.assert_array_equal(inner, own)
-        found[:], counts[:] = 0, 0
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("sides", "options"),
+    [
+        ((300, 290), {}),
+        ((300, 290), {"connectivity": 1, "spacing": (2, 1)}),
+        ((3, 80, 75), {"stacked": True}),
+        ((3, 80, 75), {"stacked": True, "spacing": (0.3, 0.7), "tolerance": 0.2}),
+        ((32, 38, 35), {"connectivity": 2}),
+        ((32, 38, 35), {"spacing": (3, 1.5, 1)}),
+        ((11, 14, 12, 15), {"tolerance": 0.1}),
+    ],
+)
+def test_a_gpu_finds_the_same_parts(monkeypatch, sides, options):
+    cupy, rng = pytest.importorskip("cupy"), np.random.default_rng(0)
+    monkeypatch.setattr(splitting, "LARGE", 2**15)  # cells of a batch, too
+    stacked = options.get("stacked", False)
+    width = [0] * stacked + [2 if len(sides) < 4 else 1] * (len(sides) - stacked)
+    noise = ndimage.gaussian_filter(rng.standard_normal(sides), width)
+    for share in (0.4, 0.7, 0.9):
+        mask = noise > np.quantile(noise, share)
+        expected = split_touching(mask, **options)
+        found = split_touching(cupy.asarray(mask), **options)
+        np.testing.assert_array_equal(found.get(), expected)
+    assert expected.max() > label(mask, stacked=stacked).max()
 
 
 def test_disks_that_share_a_pixel_or_a_corner_are_parted():

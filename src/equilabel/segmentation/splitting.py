@@ -1,6 +1,6 @@
 """`split_touching`: components are split at their necks and numbered again.
 
-Those that may be several objects are found from their counts, and split in threads.
+Those that may be several objects are found from their counts.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def split_touching(
 
     Notes
     -----
-    Components are labeled and measured on the device that holds the array. Those that may be
-    several objects are split on the CPU, in threads. Each pixel is assigned to the object whose
+    Components are labeled, measured and split on the device that holds the array, or on the CPU if
+    the box around one of them has 2^20 pixels or more. Each pixel is assigned to the object whose
     largest disk is reached from it along the widest path, the nearest of equal ones.
 
     Examples
@@ -205,7 +205,7 @@ def split_components(
         return None
     boxes = boxes_of(counts)
     if is_on_cuda(labels):
-        made = _split_copies(labels, boxes, chosen, rule)
+        made = _split_on_cuda(labels, boxes, chosen, rule)
         if made is not None:
             return made if made[1] > len(boxes) else None
     host = np.ascontiguousarray(fetch(labels))
@@ -215,40 +215,35 @@ def split_components(
     return number_parts(labels, host, boxes, parts, several) if several.max() > 1 else None
 
 
-def _split_copies(
+def _split_on_cuda(
     labels: Array, boxes: NDArray[np.int64], chosen: NDArray[np.intp], rule: Rule
 ) -> tuple[Array, int] | None:
-    """Split components on a GPU from copies of their boxes; return new labels and their number.
-
-    None if boxes are too large, or parts too many, for copies.
-    """
-    from .cpu.parts import find_parts_of_cells
-    from .cuda.cells import copy_cells, place_parts, room_for_parts
+    """Split components on a GPU; return new labels and their number, or None if boxes are large."""
+    from .cuda.cells import find_parts, number_again, place_parts
 
     axes, own = labels.ndim, boxes[chosen]
     margins = np.array([0] * rule.stacked + [1] * len(rule.distances))
     sides = own[:, 1 + axes :] - own[:, 1 : 1 + axes] + 2 * margins
-    sizes = sides.prod(axis=1)
-    if sides.prod(axis=1, dtype=np.float64).max() >= LARGE or sizes.sum() > CROPS * labels.size:
+    cells = sides.prod(axis=1, dtype=np.float64)
+    if cells.max() >= LARGE or cells.sum() > CROPS * labels.size:
         return None
-    order = np.argsort(-sizes, kind="stable")
-    own, sides, ends = own[order], sides[order], np.cumsum(sizes[order])
-    begins = ends - sizes[order]
-    told = (own[:, :1], begins[:, None], ends[:, None], own[:, 1 : 1 + axes] - margins, sides)
-    places = np.concatenate(told, axis=1).copy(order="C")
-    how, several = _arguments(rule, int(sides.max())), np.zeros(len(own), np.int64)
-    measured = len(rule.distances) == 2 and how[2].dtype == np.int32  # costs are whole numbers
-    cells = copy_cells(labels, places, measured=measured)
-    parts = room_for_parts(cells.size)
-    tasks = [(cells, begins[a:b], sides[a:b], *how, parts, several[a:b]) for a, b in _shares(own)]
-    threads.each(find_parts_of_cells, tasks)
-    split = several > 1
-    if several.max() > MOST_PARTS or not split.any():
-        return None if split.any() else (labels, len(boxes))
-    places, ends = places[split], len(boxes) + np.cumsum(several[split])
-    places[:, 0] = ends - several[split]  # the label before that of the first part
-    count = int(ends[-1])
-    return place_parts(labels, places, parts, count), count - int(split.sum())
+    order = np.argsort(-sides.prod(axis=1), kind="stable")  # the largest take longest
+    own, sides = own[order], sides[order]
+    sizes, how, count, less = sides.prod(axis=1), _arguments(rule, int(sides.max())), len(boxes), 0
+    for a, b in _cuts(sizes, max(labels.size // BATCHES, LARGE)):
+        ends = np.cumsum(sizes[a:b])
+        spans = np.stack([own[a:b, 0], ends - sizes[a:b], ends], axis=1)
+        places = np.hstack([spans, own[a:b, 1 : 1 + axes] - margins, sides[a:b]])
+        parts, several = find_parts(labels, places, rule.connectivity, how)
+        split = several > 1
+        if split.any():
+            places, several = places[split], several[split]
+            places[:, 0] = count + np.cumsum(several) - several  # the label before the first part's
+            place_parts(labels, places, parts)
+            count, less = count + int(several.sum()), less + len(several)
+    if less:
+        number_again(labels, count)
+    return labels, count - less
 
 
 def boxes_of(counts: Counts) -> NDArray[np.int64]:
@@ -396,7 +391,7 @@ TOGETHER = 2**14  # cells of the boxes of a task
 FLOODED = 2**19  # pixels that are flooded before the run can be called off
 MOST = 2**31 - 1  # cells of a box: they are numbered by 32 bits
 LARGE = 2**20  # cells of a box from which on threads share it
-MOST_PARTS = 2**16 - 1  # of a component whose cells are copied from a GPU
+BATCHES = 4  # pixels of an image on a GPU, per cell that there is memory for
 BY_SHAPE = np.empty(0, np.int32)  # no heights
 
 
@@ -547,9 +542,12 @@ def _arguments(rule: Rule, longest: int, *, by_shape: bool = True) -> tuple[Any,
 def _shares(boxes: NDArray[np.int64]) -> list[tuple[int, int]]:
     """Divide components among tasks, by the pixels of their boxes."""
     axes = boxes.shape[1] // 2
-    sizes = np.prod(boxes[:, 1 + axes :] - boxes[:, 1 : 1 + axes] + 2, axis=1)
-    task = np.cumsum(sizes) // TOGETHER
-    cuts = [0, *(np.flatnonzero(np.diff(task)) + 1).tolist(), len(boxes)]
+    return _cuts(np.prod(boxes[:, 1 + axes :] - boxes[:, 1 : 1 + axes] + 2, axis=1), TOGETHER)
+
+
+def _cuts(sizes: NDArray[np.int64], most: int) -> list[tuple[int, int]]:
+    """Divide components among tasks of about `most` cells."""
+    cuts = [0, *(np.flatnonzero(np.diff(np.cumsum(sizes) // most)) + 1).tolist(), len(sizes)]
     return [(a, b) for a, b in pairwise(cuts) if a < b]
 
 

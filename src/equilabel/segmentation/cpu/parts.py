@@ -201,31 +201,6 @@ def find_parts(labels, shape, boxes, margins, steps, costs, scale, limits, heigh
 
 
 @njit(nogil=True, cache=True)
-def find_parts_of_cells(cells, begins, sides, margins, steps, costs, scale, limits, parts, counts):
-    """Split components as `find_parts`, by shape, from copies of their cells or of their squares.
-
-    Cells of each, of (N, A) `sides`, begin at `begins`, (N,), and so do `parts`, uint16; there are
-    too many parts if `counts` exceed that.
-    """
-    for component in range(len(sides)):
-        size = sides[component].prod()
-        begin = begins[component]
-        copy, squares = cells[begin : begin + size], np.zeros(size, costs.dtype)
-        own = np.empty(size, np.uint8)
-        if cells.itemsize > 1:
-            for k in range(size):
-                own[k], squares[k] = copy[k] > 0, copy[k]
-        else:
-            own[:] = copy
-            measure(own, sides[component], margins, costs, costs.dtype.type(limits[2]), squares)
-        marks = np.zeros(size, np.int32)
-        counts[component] = divide(own, squares, sides[component], steps, scale, limits, marks)
-        if counts[component] > 1:
-            for k in range(size):
-                parts[begin + k] = marks[k] if own[k] == FOREGROUND else 0
-
-
-@njit(nogil=True, cache=True)
 def divide(cells, squares, sides, steps, scale, limits, marks):
     """Return the number of parts of a component; mark the part of each cell if there are several.
 

@@ -1,4 +1,5 @@
-// Components that are split on the host: their cells go there, and their parts come back. A block for each component.
+// Components are split at their necks as in cpu/parts.py, each by a block of threads. It has cells of its own, which
+// are background, foreground, or beyond the end of the image. Results do not depend on the order of threads.
 
 #include "devices/cuda/index.cuh"
 
@@ -45,56 +46,279 @@ __global__ void copy_cells(const Label* __restrict__ labels, const Index* shape,
     }
 }
 
-constexpr int NONE = 0xffff, FAR = 1 << 29;  // no background in a row, as in cpu/parts.py
+// Of objects: as for `find_parts` in cpu/parts.py.
+struct Limits {
+    double tolerance, smallest, far, scale;
+};
 
-// The square of the distance, in half pixels, from a half of a cell to one `k` places away, by the nearer half or not.
-__device__ i4 square(int k, bool nearer)
+// ---- Squared distances to the background, added up one axis after the other: `measure` in cpu/parts.py
+
+// The least sum of squares along an axis of `length` places, `inner` cells apart. `near` has the squared distances to
+// the cells k places before, and from `longest` on those to the cells after.
+template <typename Square>
+__device__ Square nearest(const Square* sums, int cell, int inner, int length, const Square* near, int longest)
 {
-    const int apart = k ? 2 * k - nearer : 0;
-    return apart * apart;
+    const int place = cell / inner % length;
+    Square least = sums[cell];
+    for (int k = 1; k < max(place + 1, length - place); ++k) {
+        const Square before = near[k], after = near[longest + k];
+        if (min(before, after) >= least) break;
+        if (k <= place) least = min(least, sums[cell - k * inner] + before);
+        if (place + k < length) least = min(least, sums[cell + k * inner] + after);
+    }
+    return least;
 }
 
-// That to background in the row, from the left half of a cell or the right one; `gaps` are those before and after it.
-__device__ i4 square_in_row(u4 gaps, bool right)
-{
-    const int before = gaps >> 16, after = gaps & NONE;
-    const i4 least = before == NONE ? FAR : square(before, !right);
-    return after == NONE ? least : min(least, square(after, right));
-}
-
-// Write the greatest squared distance, in half pixels, from the quarters of each cell to background: that of `measure`
-// in cpu/distances.py, along the last two axes. There is room for the gaps of each cell; rows are shorter than `NONE`.
-__global__ void measure_cells(int axes, const Index* told, const u1* __restrict__ cells, u4* gaps, i4* squares)
+// Write the greatest squared distance of the points of each cell to background, `far` where there is none. `costs`,
+// (axes, 2, 2, longest), are those of `find_parts`, and the first `top` axes are not of space; `one` and `other` are
+// overwritten.
+template <typename Square>
+__global__ void measure_cells(int axes, const Index* told, int top, const Square* __restrict__ costs, int longest,
+                              const Limits limits, const u1* __restrict__ cells, Square* one, Square* other,
+                              Square* squares)
 {
     const Component own(told, axes);
-    const int columns = static_cast<int>(own.sides[axes - 1]), rows = static_cast<int>(own.sides[axes - 2]);
-    for (Index i = own.begin + threadIdx.x; i < own.end; i += blockDim.x) {
-        const int x = static_cast<int>((i - own.begin) % columns);
-        int before = 0, after = 0;
-        while (before <= x && cells[i - before]) ++before;
-        while (after < columns - x && cells[i + after]) ++after;
-        gaps[i] = static_cast<u4>(before <= x ? before : NONE) << 16 | (after < columns - x ? after : NONE);
+    cells += own.begin, one += own.begin, other += own.begin, squares += own.begin;
+    const int size = static_cast<int>(own.end - own.begin), columns = static_cast<int>(own.sides[axes - 1]);
+    for (int choice = 0; choice < 1 << (axes - top - 1); ++choice) {  // a half of a cell along each axis but the first
+        auto near = [=](int axis, int half) { return costs + (2 * axis + half) * 2 * longest; };
+        const Square* along = near(axes - 1, choice & 1);
+        for (int i = threadIdx.x; i < size; i += blockDim.x) {
+            const int x = i % columns;
+            int before = 0, after = 0;
+            while (before <= x && cells[i - before]) ++before;
+            while (after < columns - x && cells[i + after]) ++after;
+            Square least = static_cast<Square>(limits.far);
+            if (before <= x) least = along[before];
+            if (after < columns - x) least = min(least, along[longest + after]);
+            one[i] = least;
+        }
+        __syncthreads();
+        Square *source = one, *target = other;
+        int inner = columns;
+        for (int axis = axes - 2; axis > top; --axis) {
+            const int length = static_cast<int>(own.sides[axis]);
+            along = near(axis, choice >> (axes - 1 - axis) & 1);
+            for (int i = threadIdx.x; i < size; i += blockDim.x)
+                target[i] = nearest(source, i, inner, length, along, longest);
+            __syncthreads();
+            Square* const last = source;
+            source = target, target = last, inner *= length;
+        }
+        const int length = static_cast<int>(own.sides[top]);
+        for (int i = threadIdx.x; i < size; i += blockDim.x) {
+            Square greatest = choice ? squares[i] : 0;
+            for (int half = 0; half < 2 && cells[i] == 1; ++half)
+                greatest = max(greatest, nearest(source, i, inner, length, near(top, half), longest));
+            squares[i] = greatest;
+        }
+        __syncthreads();
+    }
+}
+
+// ---- Seeds and parts: `find_seeds` and `flood` in cpu/parts.py
+
+constexpr int STEPS = 729;  // of neighbors along six axes, and none
+constexpr u4 WAITING = 0x7fffffff, NEW = 0x80000000, LOWER = 0xffffffff;  // marks that are no numbers of seeds
+
+// Squares of distances as numbers of the same order.
+__device__ u8 height(i4 square) { return square; }
+__device__ u8 height(f8 square) { return static_cast<u8>(__double_as_longlong(square)); }
+
+// The cells of a component, and what its threads share.
+template <typename Square>
+struct Cells {
+    const Square* squares;
+    u4 *marks, *reached, *waiting;
+    const int* offsets;
+    int size, steps;
+    Limits limits;
+    u8* highest;
+    int *used, *left, *fault;
+
+    __device__ double radius(int cell) const { return sqrt(static_cast<double>(squares[cell])) * limits.scale; }
+
+    // Mark the cells of each seed with its number, from 1; return how many seeds there are.
+    __device__ u4 find_seeds() const
+    {
+        for (int i = threadIdx.x; i < size; i += blockDim.x) {
+            if (!squares[i] || radius(i) <= limits.smallest) continue;
+            if (squares[i] >= limits.far) *fault = 1;  // no background
+            bool top = true;
+            for (int k = 0; k < steps && top; ++k) top = squares[i + offsets[k]] <= squares[i];
+            if (top) waiting[atomicAdd(left, 1)] = i;
+        }
+        __syncthreads();
+        const int maxima = *fault ? 0 : *left;
+        sort_down(maxima);
+        u4 count = 0;
+        for (int k = 0; k < maxima; ++k)
+            if (!marks[waiting[k]]) count += is_seed(waiting[k], count + 1);
+        return count;
+    }
+
+    // Sort the maxima that wait from the highest to the lowest, equal ones as they lie, by a bitonic network.
+    __device__ void sort_down(int count) const
+    {
+        for (int length = 2; length < 2 * count; length *= 2) {
+            for (int flip = length - 1; flip; flip = flip == length - 1 ? length / 4 : flip / 2) {
+                for (int k = threadIdx.x; k < count; k += blockDim.x) {
+                    const int other = k ^ flip;
+                    if (other <= k || other >= count) continue;
+                    const u4 one = waiting[k], two = waiting[other];
+                    if (squares[one] > squares[two] || (squares[one] == squares[two] && one < two)) continue;
+                    waiting[k] = two, waiting[other] = one;
+                }
+                __syncthreads();
+            }
+        }
+    }
+
+    // Mark the cells that a maximum reaches without going down by more than the tolerance; return whether it is a seed.
+    // It is none if a higher cell, or one of another maximum, is among them.
+    __device__ bool is_seed(int maximum, u4 number) const
+    {
+        const double level = radius(maximum) - limits.tolerance;
+        __syncthreads();
+        if (threadIdx.x == 0) marks[maximum] = number, reached[0] = maximum, *used = 1, *fault = 0;
+        __syncthreads();
+        for (int begin = 0;;) {
+            const int end = *used;
+            const bool bad = *fault;
+            __syncthreads();
+            if (bad || begin == end) {
+                for (int k = threadIdx.x; k < end && bad; k += blockDim.x) marks[reached[k]] = LOWER;
+                __syncthreads();
+                return !bad;
+            }
+            for (int k = begin + threadIdx.x; k < end; k += blockDim.x) {
+                for (int step = 0; step < steps; ++step) {
+                    const int cell = reached[k] + offsets[step];
+                    if (!squares[cell] || marks[cell] == number || radius(cell) < level) continue;
+                    const u4 before = squares[cell] > squares[maximum] ? LOWER : atomicCAS(marks + cell, 0, number);
+                    if (!before) reached[atomicAdd(used, 1)] = cell;
+                    else if (before != number) *fault = 1;
+                }
+            }
+            __syncthreads();
+            begin = end;
+        }
+    }
+
+    // Let the neighbors of a cell wait that no other has reached: in this round if they are of `level` or higher.
+    __device__ void spread(int cell, u8 level) const
+    {
+        for (int k = 0; k < steps; ++k) {
+            const int other = cell + offsets[k];
+            if (!squares[other] || atomicCAS(marks + other, 0, WAITING)) continue;
+            if (height(squares[other]) >= level) reached[atomicAdd(used, 1)] = other;
+            else waiting[atomicAdd(left, 1)] = other;
+        }
+    }
+
+    // Mark all cells with numbers of seeds, from the greatest square to the smallest, those of one in rounds.
+    __device__ void flood() const
+    {
+        if (threadIdx.x == 0) *used = *left = 0;
+        for (int i = threadIdx.x; i < size; i += blockDim.x)
+            if (marks[i] == LOWER) marks[i] = 0;
+        __syncthreads();
+        for (int i = threadIdx.x; i < size; i += blockDim.x)
+            if (marks[i] && marks[i] < WAITING) spread(i, ~0ull);
+        for (int begin = 0;;) {
+            __syncthreads();
+            const int count = *left;
+            __syncthreads();
+            if (!count) return;
+            const u8 level = take_highest(count);
+            begin = flood_level(begin, level);
+        }
+    }
+
+    // Move the highest of `count` cells that wait to those that are reached; return their height.
+    __device__ u8 take_highest(int count) const
+    {
+        if (threadIdx.x == 0) *highest = 0, *left = 0;
+        __syncthreads();
+        for (int k = threadIdx.x; k < count; k += blockDim.x) atomicMax(highest, height(squares[waiting[k]]));
+        __syncthreads();
+        const u8 level = *highest;
+        for (int first = 0; first < count; first += blockDim.x) {
+            const int k = first + threadIdx.x, cell = k < count ? waiting[k] : 0;
+            __syncthreads();  // those that stay are written over those that were read
+            if (k >= count) continue;
+            if (height(squares[cell]) == level) reached[atomicAdd(used, 1)] = cell;
+            else waiting[atomicAdd(left, 1)] = cell;
+        }
+        __syncthreads();
+        return level;
+    }
+
+    // Mark the cells that are reached from `begin` on, and all that they reach at this level; return where these end.
+    __device__ int flood_level(int begin, u8 level) const
+    {
+        for (;;) {
+            const int end = *used;
+            __syncthreads();
+            if (begin == end) return end;
+            for (int k = begin + threadIdx.x; k < end; k += blockDim.x) {
+                const int cell = reached[k];
+                Square greatest = 0;
+                u4 mark = WAITING;  // the smallest of those of the greatest neighbors
+                for (int step = 0; step < steps; ++step) {
+                    const int other = cell + offsets[step];
+                    const u4 theirs = marks[other];
+                    if (!theirs || theirs >= WAITING || squares[other] < greatest) continue;
+                    mark = squares[other] > greatest ? theirs : min(mark, theirs);
+                    greatest = squares[other];
+                }
+                marks[cell] = NEW | mark;
+            }
+            __syncthreads();
+            for (int k = begin + threadIdx.x; k < end; k += blockDim.x) {
+                marks[reached[k]] &= ~NEW;
+                spread(reached[k], level);
+            }
+            __syncthreads();
+            begin = end;
+        }
+    }
+};
+
+// Write how many parts each component has, and the part of each cell if there are several. Neighbors differ along
+// `hops` axes at most; there is room for all cells in `reached` and in `waiting`.
+template <typename Square>
+__global__ void divide_cells(int axes, const Index* told, int hops, const Limits limits, const Square* squares,
+                             u4* reached, u4* waiting, u4* marks, Index* several)
+{
+    __shared__ int offsets[STEPS], steps, used, left, fault;
+    __shared__ u8 highest;
+    const Component own(told, axes);
+    const int size = static_cast<int>(own.end - own.begin);
+    if (threadIdx.x == 0) steps = used = left = fault = 0;
+    for (int i = threadIdx.x; i < size; i += blockDim.x) marks[own.begin + i] = 0;
+    __syncthreads();
+    for (int k = threadIdx.x; k < STEPS; k += blockDim.x) {
+        int offset = 0, stride = 1, apart = 0, code = k;
+        for (int axis = axes - 1; axis >= 0; --axis, code /= 3) {
+            const int side = static_cast<int>(own.sides[axis]), step = code % 3 - 1;
+            if (step) apart += side > 1 ? 1 : axes;  // there is no step along the axis of a stack
+            offset += step * stride;
+            stride *= side;
+        }
+        if (!code && apart && apart <= hops) offsets[atomicAdd(&steps, 1)] = offset;
     }
     __syncthreads();
-    for (Index i = own.begin + threadIdx.x; i < own.end; i += blockDim.x) {
-        const int y = static_cast<int>((i - own.begin) / columns % rows);
-        i4 greatest = 0;
-        for (int quarter = 0; cells[i] == 1 && quarter < 4; ++quarter) {
-            const bool right = quarter & 1, lower = quarter & 2;
-            i4 least = square_in_row(gaps[i], right);
-            for (int k = 1; k < max(y + 1, rows - y) && square(k, true) < least; ++k) {
-                if (k <= y) least = min(least, square_in_row(gaps[i - k * columns], right) + square(k, !lower));
-                if (y + k < rows) least = min(least, square_in_row(gaps[i + k * columns], right) + square(k, lower));
-            }
-            greatest = max(greatest, least);
-        }
-        squares[i] = greatest;
-    }
+    const Cells<Square> cells{squares + own.begin, marks + own.begin, reached + own.begin, waiting + own.begin, offsets,
+                         size, steps, limits, &highest, &used, &left, &fault};
+    const u4 found = cells.find_seeds();
+    if (found > 1) cells.flood();
+    if (threadIdx.x == 0) several[blockIdx.x] = found;
 }
 
 // Write the sum of a label and the part of a cell, where there is a part.
 template <typename Label>
-__global__ void place_parts(Label* labels, const Index* shape, int axes, const Index* told, const u2* parts)
+__global__ void place_parts(Label* labels, const Index* shape, int axes, const Index* told, const u4* parts)
 {
     const Component own(told, axes);
     for (Index i = own.begin + threadIdx.x; i < own.end; i += blockDim.x)

@@ -1,56 +1,63 @@
-"""Launchers for cells.cu: components come to the host, and their parts go back.
+"""Launchers for cells.cu: components are split at their necks.
 
 `places`, (N, 3 + 2 axes) of int64, are on the host: the label of each component, the begin and the
 end of its cells among those of all, the first coordinates of its cells, and their sides.
 """
 
+from typing import Any
+
 import cupy
 import numpy as np
 
 from equilabel.array_types import Array, HostArray
-from equilabel.devices.cuda.blocks import list_firsts, rank_keys, renumber_block
-from equilabel.devices.cuda.kernels import THREADS, kernel, start
-from equilabel.devices.cuda.staging import Staged, fetch, room
+from equilabel.devices.cuda.blocks import list_firsts, rank_keys, renumber_part
+from equilabel.devices.cuda.kernels import kernel, start
+from equilabel.devices.cuda.staging import fetch
+
+TEAM = 512  # threads of a component
+LIMITS = np.dtype([(name, "f8") for name in ("tolerance", "smallest", "far", "scale")])
 
 
-def copy_cells(labels: Array, places: HostArray, *, measured: bool) -> HostArray:
-    """Copy components to the host: cells as in `cpu.parts`, one component after the other.
+def find_parts(
+    labels: Array, places: HostArray, hops: int, how: tuple[Any, ...]
+) -> tuple[Array, HostArray]:
+    """Return the part of each cell, uint32, and on the host how many each component has, (N,).
 
-    If `measured`, what is copied is the squared distance of each of them, int32, along the last two
-    axes, in half pixels.
+    `how` are margins, steps, costs, scale and limits, as for `find_parts` of the CPU.
     """
-    cells = cupy.empty(int(places[-1, 2]), np.uint8)
-    function = kernel("segmentation/cuda/cells", f"copy_cells<u{labels.itemsize}>")
-    told = _tell(labels, places)
-    start(function, len(places), THREADS, *told, cells)
-    if not measured:
-        return fetch(cells)
-    gaps, squares = cupy.empty(cells.size, np.uint32), cupy.empty(cells.size, np.int32)
-    function = kernel("segmentation/cuda/cells", "measure_cells")
-    start(function, len(places), THREADS, *told[2:], cells, gaps, squares)
-    return fetch(squares)
+    margins, _, costs, scale, limits = how
+    count, blocks, real = int(places[-1, 2]), (len(places), TEAM), costs.dtype.str[1:]
+    cells, squares = cupy.empty(count, np.uint8), cupy.empty(count, costs.dtype)
+    rooms = cupy.empty(count, costs.dtype), cupy.empty(count, costs.dtype)
+    axes, shape, told, known = _send(labels, places, costs.reshape(-1).view(np.int64))
+    rule = np.array((*limits, scale), LIMITS)
+    copy = kernel("segmentation/cuda/cells", f"copy_cells<u{labels.itemsize}>")
+    start(copy, *blocks, labels, shape, axes, told, cells)
+    measure, top = (
+        kernel("segmentation/cuda/cells", f"measure_cells<{real}>"),
+        axes - int(margins.sum()),
+    )
+    start(measure, *blocks, axes, told, top, known, costs.shape[-1], rule, cells, *rooms, squares)
+    marks, several = cupy.empty(count, np.uint32), cupy.empty(len(places), np.int64)
+    divide = kernel("segmentation/cuda/cells", f"divide_cells<{real}>")
+    start(divide, *blocks, axes, told, hops, rule, squares, *rooms, marks, several)
+    return marks, fetch(several)
 
 
-def room_for_parts(count: int) -> HostArray:
-    """Return (count,) uint16 on the host, for parts of cells, that the bus can copy."""
-    return room(2 * count).view(np.uint16)
-
-
-def place_parts(labels: Array, places: HostArray, parts: HostArray, count: int) -> Array:
-    """Return labels in raster order where components have parts, (P,) uint16, like their cells.
-
-    The first part of a component gets the label in `places` + 1, up to `count`, before all are
-    numbered. `labels` are overwritten.
-    """
+def place_parts(labels: Array, places: HostArray, parts: Array) -> None:
+    """Give the parts of components the labels from those in `places` + 1 on."""
     function = kernel("segmentation/cuda/cells", f"place_parts<u{labels.itemsize}>")
-    start(function, len(places), THREADS, *_tell(labels, places), Staged(parts).send())
-    numbers = cupy.zeros(count + 1, labels.dtype)
-    numbers[1:] = rank_keys(list_firsts(labels, count))
-    placed = renumber_block(labels, numbers)
-    cupy.cuda.get_current_stream().synchronize()  # the memory of the parts may be used again
-    return placed
+    axes, shape, told = _send(labels, places)
+    start(function, len(places), TEAM, labels, shape, axes, told, parts)
 
 
-def _tell(labels: Array, places: HostArray) -> tuple[Array, Array, int, Array]:
-    shape = cupy.asarray(np.array(labels.shape, np.int64))
-    return labels, shape, labels.ndim, cupy.asarray(places)
+def number_again(labels: Array, count: int) -> None:
+    """Renumber labels 0 to `count` in the raster order of their first pixels, in place."""
+    renumber_part(labels, rank_keys(list_firsts(labels, count)).astype(labels.dtype))
+
+
+def _send(labels: Array, *tables: HostArray) -> tuple[Any, ...]:
+    """Return the number of axes, and on the device the shape and tables of int64, at once."""
+    every = (np.array(labels.shape), *(table.reshape(-1) for table in tables))
+    sent = cupy.asarray(np.concatenate(every))
+    return labels.ndim, *np.split(sent, np.cumsum([len(each) for each in every[:-1]]))
