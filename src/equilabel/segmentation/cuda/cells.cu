@@ -138,6 +138,9 @@ struct Cells {
 
     __device__ double radius(int cell) const { return sqrt(static_cast<double>(squares[cell])) * limits.scale; }
 
+    // The mark of a cell, past the nearest cache: others are changing marks there by atomics.
+    __device__ u4 mark(int cell) const { return __ldcg(marks + cell); }
+
     // Mark the cells of each seed with its number, from 1; return how many seeds there are.
     __device__ u4 find_seeds() const
     {
@@ -153,7 +156,7 @@ struct Cells {
         sort_down(maxima);
         u4 count = 0;
         for (int k = 0; k < maxima; ++k)
-            if (!marks[waiting[k]]) count += is_seed(waiting[k], count + 1);
+            if (__syncthreads_and(!mark(waiting[k]))) count += is_seed(waiting[k], count + 1);
         return count;
     }
 
@@ -179,7 +182,6 @@ struct Cells {
     __device__ bool is_seed(int maximum, u4 number) const
     {
         const double level = radius(maximum) - limits.tolerance;
-        __syncthreads();
         if (threadIdx.x == 0) marks[maximum] = number, reached[0] = maximum, *used = 1, *fault = 0;
         __syncthreads();
         for (int begin = 0;;) {
@@ -194,7 +196,7 @@ struct Cells {
             for (int k = begin + threadIdx.x; k < end; k += blockDim.x) {
                 for (int step = 0; step < steps; ++step) {
                     const int cell = reached[k] + offsets[step];
-                    if (!squares[cell] || marks[cell] == number || radius(cell) < level) continue;
+                    if (!squares[cell] || mark(cell) == number || radius(cell) < level) continue;
                     const u4 before = squares[cell] > squares[maximum] ? LOWER : atomicCAS(marks + cell, 0, number);
                     if (!before) reached[atomicAdd(used, 1)] = cell;
                     else if (before != number) *fault = 1;
@@ -221,10 +223,10 @@ struct Cells {
     {
         if (threadIdx.x == 0) *used = *left = 0;
         for (int i = threadIdx.x; i < size; i += blockDim.x)
-            if (marks[i] == LOWER) marks[i] = 0;
+            if (mark(i) == LOWER) marks[i] = 0;
         __syncthreads();
         for (int i = threadIdx.x; i < size; i += blockDim.x)
-            if (marks[i] && marks[i] < WAITING) spread(i, ~0ull);
+            if (mark(i) && mark(i) < WAITING) spread(i, ~0ull);
         for (int begin = 0;;) {
             __syncthreads();
             const int count = *left;
@@ -264,19 +266,19 @@ struct Cells {
             for (int k = begin + threadIdx.x; k < end; k += blockDim.x) {
                 const int cell = reached[k];
                 Square greatest = 0;
-                u4 mark = WAITING;  // the smallest of those of the greatest neighbors
+                u4 number = WAITING;  // the smallest of those of the greatest neighbors
                 for (int step = 0; step < steps; ++step) {
                     const int other = cell + offsets[step];
-                    const u4 theirs = marks[other];
+                    const u4 theirs = mark(other);
                     if (!theirs || theirs >= WAITING || squares[other] < greatest) continue;
-                    mark = squares[other] > greatest ? theirs : min(mark, theirs);
+                    number = squares[other] > greatest ? theirs : min(number, theirs);
                     greatest = squares[other];
                 }
-                marks[cell] = NEW | mark;
+                marks[cell] = NEW | number;
             }
             __syncthreads();
             for (int k = begin + threadIdx.x; k < end; k += blockDim.x) {
-                marks[reached[k]] &= ~NEW;
+                marks[reached[k]] = mark(reached[k]) & ~NEW;
                 spread(reached[k], level);
             }
             __syncthreads();
