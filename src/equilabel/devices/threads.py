@@ -20,6 +20,7 @@ ENVIRONMENT = "EQUILABEL_NUM_THREADS"
 _limits = local()  # of the threads that may be used, for each thread; and its `check`
 FEW = 16  # pieces from which on each thread has a single one
 WEIGHT = 2**20  # pixels below which a thread is not worth waking
+SMALL = 4  # pieces from which on they have twice as many pixels
 
 
 @contextmanager
@@ -132,7 +133,7 @@ def ranges(size: int, weight: int, grain: int = 1, *, fine: bool = False) -> lis
     they take, but threads take turns in beginning them. With `fine`, all pieces are small: for work
     that takes long for each pixel, and is to end soon after it was called off.
     """
-    pieces = min(weight // WEIGHT, size // grain)
+    pieces = min(weight // WEIGHT, max(SMALL, weight // (2 * WEIGHT)), size // grain)
     if pieces > 1 and not fine:
         threads = available()
         pieces = 1 if threads == 1 else min(max(min(4 * threads, FEW), threads), pieces)
