@@ -133,9 +133,9 @@ def ranges(size: int, weight: int, grain: int = 1, *, fine: bool = False) -> lis
     they take, but threads take turns in beginning them. With `fine`, all pieces are small: for work
     that takes long for each pixel, and is to end soon after it was called off.
     """
-    pieces = min(weight // WEIGHT, max(SMALL, weight // (2 * WEIGHT)), size // grain)
+    pieces = min(weight // WEIGHT, size // grain)
     if pieces > 1 and not fine:
-        threads = available()
+        threads, pieces = available(), min(pieces, max(SMALL, weight // (2 * WEIGHT)))
         pieces = 1 if threads == 1 else min(max(min(4 * threads, FEW), threads), pieces)
     if pieces <= 1:
         return [(0, size)] if size else []

@@ -38,20 +38,8 @@ def find_near(cells, sides, costs, far, limit, one, other, near):
 # ---- Radii of the largest disks (balls) around the points of each pixel
 # Distances of pixel centers are not enough: the middle of a rod of even width lies between pixels,
 # so the radii along a rod that is not parallel to an axis would vary by half a pixel. A pixel has
-# two halves along each axis, and as many points as there are combinations of them.
-
-
-@njit(nogil=True)
-def measure(cells, sides, margins, costs, far, squares):
-    """Write the greatest squared distance of the points of each cell to background.
-
-    `squares` are 0 before. Cells that are not foreground stay 0.
-    """
-    inner, top = spans(sides, margins)
-    one, other = np.empty(cells.size, squares.dtype), np.empty(cells.size, squares.dtype)
-    for choice in range(2 ** (sides.size - top - 1)):
-        measure_slab(cells, sides, margins, costs, far, choice, 0, sides[top], one, other)
-        measure_along(cells, sides, margins, costs, choice, 0, inner, one, other, squares)
+# two halves along each axis, and as many points as there are combinations of them. What is kept is
+# the greatest squared distance of the points of a cell; it is 0 for cells that are not foreground.
 
 
 @called
@@ -182,10 +170,11 @@ def find_parts(labels, shape, boxes, margins, steps, costs, scale, limits, heigh
     axes = shape.size
     sides, origin = np.empty(axes, np.int64), np.empty(axes, np.int64)
     for component in range(len(boxes)):
-        size = 1
-        for axis in range(axes):
+        size, offsets = 1, np.zeros(len(steps), np.int64)
+        for axis in range(axes - 1, -1, -1):
             origin[axis] = boxes[component, 1 + axis] - margins[axis]
             sides[axis] = boxes[component, 1 + axes + axis] + margins[axis] - origin[axis]
+            offsets += steps[:, axis] * size
             size *= sides[axis]
         cells = np.empty(size, np.uint8)
         copy_cells(labels, shape, boxes[component, 0], origin, sides, cells)
@@ -193,28 +182,18 @@ def find_parts(labels, shape, boxes, margins, steps, costs, scale, limits, heigh
         if heights.size:
             copy_heights(heights, shape, origin, sides, cells, squares)
         else:
-            measure(cells, sides, margins, costs, costs.dtype.type(limits[2]), squares)
+            inner, top = spans(sides, margins)
+            one, other = np.empty(size, squares.dtype), np.empty(size, squares.dtype)
+            far, image = costs.dtype.type(limits[2]), (cells, sides, margins, costs)
+            for choice in range(2 ** (axes - top - 1)):
+                measure_slab(*image, far, choice, 0, sides[top], one, other)
+                measure_along(*image, choice, 0, inner, one, other, squares)
         marks = np.zeros(size, np.int32)
-        counts[component] = divide(cells, squares, sides, steps, scale, limits, marks)
+        counts[component] = find_seeds(cells, squares, offsets, scale, limits, marks)
         if counts[component] > 1:
+            states, begins, ends, waiting = begin_flood(cells, squares, offsets, marks)
+            flood_down(states, begins, ends, waiting, offsets, marks, ends.size, size)
             copy_parts(marks, shape, origin, sides, cells, parts)
-
-
-@njit(nogil=True, cache=True)
-def divide(cells, squares, sides, steps, scale, limits, marks):
-    """Return the number of parts of a component; mark the part of each cell if there are several.
-
-    `marks`, (P,) int32, hold zeros.
-    """
-    offsets = np.zeros(len(steps), np.int64)
-    stride = 1
-    for axis in range(sides.size - 1, -1, -1):
-        offsets += steps[:, axis] * stride
-        stride *= sides[axis]
-    count = find_seeds(cells, squares, offsets, scale, limits, marks)
-    if count > 1:
-        flood(cells, squares, offsets, marks)
-    return count
 
 
 @called
@@ -280,7 +259,9 @@ def copy_parts(marks, shape, origin, sides, cells, parts):
 # ---- Seeds and parts
 # A neck is the narrowest part of the widest path between two maxima of the radius. A maximum is a
 # seed if its radius exceeds that of the neck to any higher maximum by more than the tolerance
-# (h-maxima in mathematical morphology). The component is flooded from the seeds.
+# (h-maxima in mathematical morphology). The component is flooded from the seeds: pixels are reached
+# from the greatest radius to the smallest, those of one radius in rounds. Each takes the number of
+# the greatest neighbor reached before, the smallest number of equal ones.
 
 
 @njit(nogil=True, cache=True)
@@ -342,17 +323,6 @@ def find_seeds(cells, squares, offsets, scale, limits, marks):
 
 
 LEVEL, MARK, OFFER, HEIGHT = range(4)  # columns of the state of cells
-
-
-@njit(nogil=True)
-def flood(cells, squares, offsets, marks):
-    """Mark all pixels of a component with numbers of seeds.
-
-    Pixels are reached from the greatest radius to the smallest, those of one radius in rounds. Each
-    takes the number of the greatest neighbor reached before, the smallest number of equal ones.
-    """
-    states, begins, ends, waiting = begin_flood(cells, squares, offsets, marks)
-    flood_down(states, begins, ends, waiting, offsets, marks, ends.size, waiting.size)
 
 
 @njit(nogil=True, cache=True)
@@ -494,7 +464,7 @@ def find_first(labels, shape, boxes, firsts):
     axes, (empty) = shape.size, np.int64(0)
     sides = np.empty(axes, np.int64)
     for component in range(len(boxes)):
-        label, origin = boxes[component, 0], boxes[component, 1 : 1 + axes]
+        label, origin = boxes[component, 0], boxes[component, 1 : 1 + axes].copy()
         for axis in range(axes):
             sides[axis] = boxes[component, 1 + axes + axis] - origin[axis]
         columns, row, place = sides[-1], empty, np.int64(-1)
@@ -517,7 +487,7 @@ def place_parts(labels, shape, boxes, begins, parts, firsts):
     axes = shape.size
     sides = np.empty(axes, np.int64)
     for component in range(len(boxes)):
-        label, origin = boxes[component, 0], boxes[component, 1 : 1 + axes]
+        label, origin = boxes[component, 0], boxes[component, 1 : 1 + axes].copy()
         size = 1
         for axis in range(axes):
             sides[axis] = boxes[component, 1 + axes + axis] - origin[axis]

@@ -51,7 +51,7 @@ struct Limits {
     double tolerance, smallest, far, scale;
 };
 
-// ---- Squared distances to the background, added up one axis after the other: `measure` in cpu/parts.py
+// ---- Squared distances to the background, added up one axis after the other: as in cpu/parts.py
 
 // The least sum of squares along an axis of `length` places, `inner` cells apart. `near` has the squared distances to
 // the cells k places before, and from `longest` on those to the cells after.
@@ -116,7 +116,7 @@ __global__ void measure_cells(int axes, const Index* told, int top, const Square
     }
 }
 
-// ---- Seeds and parts: `find_seeds` and `flood` in cpu/parts.py
+// ---- Seeds and parts: as in cpu/parts.py
 
 constexpr int STEPS = 729;  // of neighbors along six axes, and none
 constexpr u4 WAITING = 0x7fffffff, NEW = 0x80000000, LOWER = 0xffffffff;  // marks that are no numbers of seeds
