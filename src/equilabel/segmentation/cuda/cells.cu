@@ -312,7 +312,7 @@ __global__ void divide_cells(int axes, const Index* told, int hops, const Limits
     }
     __syncthreads();
     const Cells<Square> cells{squares + own.begin, marks + own.begin, reached + own.begin, waiting + own.begin, offsets,
-                         size, steps, limits, &highest, &used, &left, &fault};
+                              size, steps, limits, &highest, &used, &left, &fault};
     const u4 found = cells.find_seeds();
     if (found > 1) cells.flood();
     if (threadIdx.x == 0) several[blockIdx.x] = found;
