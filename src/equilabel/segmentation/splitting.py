@@ -474,7 +474,7 @@ def _split_large(
     kernels.copy_cells(labels, shape, box[0], origin, sides, cells)
     squares = np.zeros(cells.size, costs.dtype)
     if heights.size:
-        kernels.copy_heights(heights, shape, origin, sides, cells, squares)
+        kernels.copy_pixels(heights, shape, origin, sides, cells, squares, False)
     else:
         _measure(cells, sides, how, squares)
     offsets = steps @ np.append(sides[:0:-1].cumprod()[::-1], 1)
@@ -487,7 +487,7 @@ def _split_large(
             threads.check()
             threads.report(1 - level / cells.size)
             level = kernels.flood_down(*flood, offsets, marks, level, FLOODED)
-        kernels.copy_parts(marks, shape, origin, sides, cells, parts.reshape(-1))
+        kernels.copy_pixels(parts.reshape(-1), shape, origin, sides, cells, marks, True)
     return count
 
 

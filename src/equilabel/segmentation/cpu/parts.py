@@ -180,7 +180,7 @@ def find_parts(labels, shape, boxes, margins, steps, costs, scale, limits, heigh
         copy_cells(labels, shape, boxes[component, 0], origin, sides, cells)
         squares = np.zeros(size, costs.dtype)
         if heights.size:
-            copy_heights(heights, shape, origin, sides, cells, squares)
+            copy_pixels(heights, shape, origin, sides, cells, squares, False)
         else:
             inner, top = spans(sides, margins)
             one, other = np.empty(size, squares.dtype), np.empty(size, squares.dtype)
@@ -193,7 +193,7 @@ def find_parts(labels, shape, boxes, margins, steps, costs, scale, limits, heigh
         if counts[component] > 1:
             states, begins, ends, waiting = begin_flood(cells, squares, offsets, marks)
             flood_down(states, begins, ends, waiting, offsets, marks, ends.size, size)
-            copy_parts(marks, shape, origin, sides, cells, parts)
+            copy_pixels(parts, shape, origin, sides, cells, marks, True)
 
 
 @called
@@ -235,25 +235,17 @@ def copy_cells(labels, shape, label, origin, sides, cells):
 
 
 @njit(nogil=True, cache=True)
-def copy_heights(heights, shape, origin, sides, cells, squares):
-    """Copy the squared heights of the pixels of a component; other cells stay 0."""
+def copy_pixels(image, shape, origin, sides, cells, own, back):
+    """Copy the pixels of a component from an image to `own`, or back; other cells stay."""
     columns = sides[-1]
     for row in range(cells.size // columns):
         start, begin = row_start(row, shape, origin, sides), row * columns
         for x in range(columns):
             if cells[begin + x] == FOREGROUND:
-                squares[begin + x] = heights[start + x]
-
-
-@njit(nogil=True, cache=True)
-def copy_parts(marks, shape, origin, sides, cells, parts):
-    """Copy the parts of a component to the image."""
-    columns = sides[-1]
-    for row in range(cells.size // columns):
-        start, begin = row_start(row, shape, origin, sides), row * columns
-        for x in range(columns):
-            if cells[begin + x] == FOREGROUND:
-                parts[start + x] = marks[begin + x]
+                if back:
+                    image[start + x] = own[begin + x]
+                else:
+                    own[begin + x] = image[start + x]
 
 
 # ---- Seeds and parts
