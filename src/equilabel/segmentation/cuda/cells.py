@@ -33,10 +33,8 @@ def find_parts(
     rule = np.array((*limits, scale), LIMITS)
     copy = kernel("segmentation/cuda/cells", f"copy_cells<u{labels.itemsize}>")
     start(copy, *blocks, labels, shape, axes, told, cells)
-    measure, top = (
-        kernel("segmentation/cuda/cells", f"measure_cells<{real}>"),
-        axes - int(margins.sum()),
-    )
+    top = axes - int(margins.sum())
+    measure = kernel("segmentation/cuda/cells", f"measure_cells<{real}>")
     start(measure, *blocks, axes, told, top, known, costs.shape[-1], rule, cells, *rooms, squares)
     marks, several = cupy.empty(count, np.uint32), cupy.empty(len(places), np.int64)
     divide = kernel("segmentation/cuda/cells", f"divide_cells<{real}>")
