@@ -174,7 +174,8 @@ def find_parts(labels, shape, boxes, margins, steps, costs, scale, limits, heigh
         for axis in range(axes - 1, -1, -1):
             origin[axis] = boxes[component, 1 + axis] - margins[axis]
             sides[axis] = boxes[component, 1 + axes + axis] + margins[axis] - origin[axis]
-            offsets += steps[:, axis] * size
+            for k in range(offsets.size):
+                offsets[k] += steps[k, axis] * size
             size *= sides[axis]
         cells = np.empty(size, np.uint8)
         copy_cells(labels, shape, boxes[component, 0], origin, sides, cells)
@@ -359,7 +360,7 @@ def flood_down(states, begins, ends, waiting, offsets, marks, level, most):
                 states[cell, MARK] = marks[cell] = states[cell, OFFER]
             more = 0
             for k in range(used):
-                more = spread(now[k], level, offsets, states, ends, waiting, later, more)
+                more = spread(np.int64(now[k]), level, offsets, states, ends, waiting, later, more)
             now, later, used = later, now, more
     return level
 
@@ -435,7 +436,7 @@ def order_down(heights):
         begins[:] = 0
         for k in range(size):
             begins[256 - (bits[k] >> shift & 255)] += 1
-        if begins.max() == size:
+        if begins[256 - (bits[0] >> shift & 255)] == size:
             continue
         for digit in range(256):
             begins[digit + 1] += begins[digit]

@@ -49,48 +49,47 @@ def smooth(
         rows = sides[1] if deep.size == 1 else sides[0]
         for a, b in threads.ranges(rows, LONG * image.size, fine=True):
             spans.append(np.empty(2, dtype))
-            tasks.append((image, a, b, deep, high, wide, nearest, into, spans[-1]))
+            lines = image.reshape(-1), np.array(image.shape), a, b
+            tasks.append((*lines, deep, high, wide, nearest, into.reshape(-1), spans[-1]))
     threads.each(smooth_planes, tasks)
     ends = np.stack(spans)
     return out, np.array([ends[:, 0].min(), ends[:, 1].max()])
 
 
 @njit(nogil=True, cache=True)
-def smooth_planes(image, first, last, deep, high, wide, nearest, out, extremes):
-    """Smooth the planes `first` to `last` of (Z, Y, X) finite pixels into `out`, of floats.
+def smooth_planes(image, sides, first, last, deep, high, wide, nearest, out, extremes):
+    """Smooth the planes `first` to `last` of an image of three axes into `out`, of floats.
 
-    Weights, (R + 1,) float64, go from the middle outwards; a single one leaves an axis out, and of
-    the first axis makes `first` and `last` rows of the only plane. The image is continued by its
-    last pixel (`nearest`) or reflected. `extremes`, (2,), are the smallest and largest value.
+    Pixels are finite, (P,) of (3,) `sides`. Weights, (R + 1,) float64, go from the middle outwards;
+    a single one leaves an axis out, and of the first axis makes `first` and `last` rows of the only
+    plane. The image is continued by its last pixel (`nearest`) or reflected. `extremes`, (2,), are
+    the smallest and largest value.
     """
-    _, rows, columns = image.shape
+    planes, rows, columns = sides
     sums = np.empty(STRIP, np.float64)
     margin = wide.size - 1
     line = np.empty(columns + 2 * margin, out.dtype)
+    middle = line[margin : margin + columns]
     lows, highs = np.empty(columns, out.dtype), np.empty(columns, out.dtype)
     for x in range(columns):
         lows[x], highs[x] = np.inf, -np.inf
-    plane = np.empty((1, rows if deep.size > 1 else 0, columns), out.dtype)
-    single = deep.size == 1
+    single, inner = deep.size == 1, rows * columns
+    plane = np.empty(0 if single else inner, out.dtype)
     for z in range(0 if single else first, 1 if single else last):
-        if deep.size > 1:
-            for y in range(rows):
-                add_along(image, z, y, 0, deep, nearest, sums, plane[0, y])
+        for begin in range(0, plane.size, columns):
+            row = plane[begin : begin + columns]
+            add_along(image, begin, z, planes, inner, deep, nearest, sums, row)
         for y in range(first if single else 0, last if single else rows):
-            middle = line[margin : margin + columns]
-            if deep.size > 1:
-                add_along(plane, 0, y, 1, high, nearest, sums, middle)
+            if single:
+                add_along(image, 0, y, rows, columns, high, nearest, sums, middle)
             else:
-                add_along(image, z, y, 1, high, nearest, sums, middle)
-            row = out[z, y]
-            if margin:
-                for k in range(1, margin + 1):
-                    after = columns - 1 + k
-                    line[margin - k] = middle[beyond(-k, columns, nearest)]
-                    line[margin + after] = middle[beyond(after, columns, nearest)]
-                add_along_line(line, wide, sums, row)
-            else:
-                store(middle, row)
+                add_along(plane, 0, y, rows, columns, high, nearest, sums, middle)
+            for k in range(1, margin + 1):
+                after = columns - 1 + k
+                line[margin - k] = middle[beyond(-k, columns, nearest)]
+                line[margin + after] = middle[beyond(after, columns, nearest)]
+            row = out[z * inner + y * columns :][:columns]
+            add_along(line, 0, margin, line.size, 1, wide, nearest, sums, row)
             for x in range(columns):  # rows are compared as a whole, by vector instructions
                 lows[x] = lows[x] if lows[x] < row[x] else row[x]
                 highs[x] = highs[x] if highs[x] > row[x] else row[x]
@@ -111,57 +110,31 @@ def beyond(place, length, nearest):
 
 
 @called
-def add_along(image, z, y, axis, weights, nearest, sums, out):
-    """Smooth a row along the first or the second axis; copy it if there is a single weight."""
+def add_along(source, begin, place, length, step, weights, nearest, sums, out):
+    """Smooth a row at a place of an axis of such a length; copy it if there is a single weight.
+
+    Pixels of `source` are `step` apart along the axis, and those of the row are side by side, the
+    one at the first place at `begin`.
+    """
+    middle = source[begin + place * step :][: out.size]
     if weights.size == 1:
         for x in range(out.size):
-            out[x] = image[z, y, x]
+            out[x] = middle[x]
         return
-    length, place = image.shape[axis], y if axis else z
     for low in range(0, out.size, STRIP):
         part, total = out[low : low + STRIP], sums[: min(STRIP, out.size - low)]
-        begin(image[z, y, low:][: total.size], weights[0], total)
+        weight, here = weights[0], middle[low:][: total.size]
+        for x in range(total.size):
+            total[x] = here[x] * weight
         for k in range(weights.size - 1, 0, -1):
             one, other = beyond(place - k, length, nearest), beyond(place + k, length, nearest)
-            before = image[z, one] if axis else image[one, y]
-            after = image[z, other] if axis else image[other, y]
-            add_pair(before[low:][: total.size], after[low:][: total.size], weights[k], total)
-        store(total, part)
-
-
-@called
-def add_along_line(line, weights, sums, out):
-    """Smooth a row, which is continued on both sides."""
-    margin = weights.size - 1
-    for low in range(0, out.size, STRIP):
-        part, total = out[low : low + STRIP], sums[: min(STRIP, out.size - low)]
-        begin(line[margin + low :][: total.size], weights[0], total)
-        for k in range(margin, 0, -1):
-            before = line[margin + low - k :][: total.size]
-            after = line[margin + low + k :][: total.size]
-            add_pair(before, after, weights[k], total)
-        store(total, part)
-
-
-@called
-def begin(middle, weight, total):
-    """Write the weighted middle row."""
-    for x in range(total.size):
-        total[x] = middle[x] * weight
-
-
-@called
-def store(total, out):
-    """Round sums to the type of the result."""
-    for x in range(total.size):
-        out[x] = total[x]
-
-
-@called
-def add_pair(before, after, weight, total):
-    """Add the weighted sum of two rows."""
-    for x in range(total.size):
-        total[x] += (np.float64(before[x]) + np.float64(after[x])) * weight
+            before = source[begin + one * step + low :][: total.size]
+            after = source[begin + other * step + low :][: total.size]
+            weight = weights[k]
+            for x in range(total.size):
+                total[x] += (np.float64(before[x]) + np.float64(after[x])) * weight
+        for x in range(total.size):
+            part[x] = total[x]
 
 
 # ---- The minimum or the maximum in a box around each pixel, axis by axis
