@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from equilabel.devices.cpu.bits import LAST, NONE, ONE
-from equilabel.devices.jit import inlined, njit
+from equilabel.devices.jit import called, inlined, njit
 from equilabel.runs.cpu.packing import agrees_within, differs_within
 
 # ---- From pixels to planes of bits: where a pixel has the label of an earlier neighbor
@@ -89,7 +89,7 @@ def overlay(bits, starts, shape, steps, first_row, last_row, planes):
                 planes[row - first_row, word, left] &= ~starts[row, word]
 
 
-@njit(nogil=True, cache=True)
+@called
 def within(word, begin, end):
     """Return a word with the bits of columns `begin` to before `end`."""
     inside = ~NONE
@@ -100,7 +100,7 @@ def within(word, begin, end):
     return inside
 
 
-@njit(nogil=True, cache=True)
+@called
 def find_starts(planes, row, word, left, begin, end):
     """Return the bits of a word where a run begins; runs are cut at the first column."""
     same = planes[row, word, left]
@@ -109,7 +109,7 @@ def find_starts(planes, row, word, left, begin, end):
     return planes[row, word, 0] & ~same & within(word, begin, end)
 
 
-@njit(nogil=True, cache=True)
+@called
 def find_ends(planes, row, word, left, begin, end):
     """Return the bits of a word where a run ends; runs are cut at the last column."""
     same = planes[row, word, left] >> ONE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from equilabel.devices.cpu.bits import LAST, NONE, ONE, lowest, popcount
-from equilabel.devices.jit import inlined, njit
+from equilabel.devices.jit import called, inlined, njit
 from equilabel.runs.cpu.run_table import AXES, advance, block_at, block_of, label_at, locate
 
 from .neighbor_bits import compare, find_ends, find_starts, within
@@ -388,7 +388,7 @@ def add_weighted(runs, values, columns, shape, rank, centers, powers):
         add_product(along, position, leading, rank, centers, slot, powers)
 
 
-@njit(nogil=True, cache=True)
+@called
 def add_product(along, position, leading, rank, centers, slot, powers):
     """Multiply sums along the last axis by powers along the others, and add them to a slot."""
     y = 0.0

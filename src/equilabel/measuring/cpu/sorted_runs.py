@@ -219,7 +219,7 @@ def find_percentiles(
     return each
 
 
-@njit(nogil=True, cache=True)
+@called
 def most_pixels(runs, starts, span):
     """Return the pixels of the largest of some labels."""
     most = 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equilabel.devices.cpu.union_find import root_of
-from equilabel.devices.jit import njit
+from equilabel.devices.jit import called, njit
 from equilabel.papers.meshes import count_lines, longest_line
 from equilabel.papers.meshes.cpu import find_line, label_by_index
 
@@ -235,7 +235,7 @@ def unify_lines(labels, values, shape, step, offset, lines, size):
     return changed
 
 
-@njit(nogil=True, cache=True)
+@called
 def load_segment(labels, values, first, offset, begin, length, own, joined):
     """Copy the labels of a segment, and find which elements are joined to the next.
 
@@ -285,7 +285,7 @@ def unify_pairs(own, refs, joined):
     return changed
 
 
-@njit(nogil=True, cache=True)
+@called
 def unify_groups(own, refs, joined, half):
     """Unify groups of `half` elements two by two, where they meet (Algorithm 4)."""
     changed = False

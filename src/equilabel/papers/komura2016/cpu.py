@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equilabel.devices.cpu.union_find import unite_roots
-from equilabel.devices.jit import inlined, njit
+from equilabel.devices.jit import called, inlined, njit
 from equilabel.papers.meshes.cpu import label_by_index, mark_inside, resolve_chains
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def follow_bonds(labels, open_bonds, shape, steps, periodic, residual):
                 unite_roots(labels, i, earlier[k])
 
 
-@njit(nogil=True, cache=True)
+@called
 def find_rows(start, shape, steps, periodic, rows):
     """Find the rows to which steps lead from the row at flat index `start`.
 
@@ -141,7 +141,7 @@ def find_rows(start, shape, steps, periodic, rows):
             rows[way, k] = found
 
 
-@njit(nogil=True, cache=True)
+@called
 def list_earlier(open_bonds, site, column, width, steps, periodic, rows, earlier):
     """List the earlier sites to which open bonds lead, the lowest first; return their number.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equilabel.devices.cpu.union_find import root_of
-from equilabel.devices.jit import inlined, njit
+from equilabel.devices.jit import called, inlined, njit
 from equilabel.domains.bonds import Bonds
 from equilabel.papers.meshes import FOREGROUND, Lattice, describe, describe_bonds
 
@@ -61,7 +61,7 @@ def lowest_near(labels, values, i, column, width, steps, offsets, inside):
     return lowest
 
 
-@njit(nogil=True, cache=True)
+@called
 def mark_inside(start, shape, steps, inside):
     """Write which steps from the row at `start` stay inside along all axes but the last.
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from equilabel.devices.jit import inlined, njit
+from equilabel.devices.jit import called, inlined, njit
 
 OUTSIDE, INSIDE, EDGE = np.uint8(0), np.uint8(1), np.uint8(2)
 
@@ -39,7 +39,7 @@ def place(value, above, below, left, right):
     return OUTSIDE if value == 0 else INSIDE if same else EDGE
 
 
-@njit(nogil=True, cache=True)
+@called
 def widen(code, edge):
     """Write ``edge + 1`` for the inside pixels that have a neighbor of code `edge`."""
     rows, columns = code.shape

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equilabel.devices import threads
-from equilabel.devices.jit import inlined, njit
+from equilabel.devices.jit import called, inlined, njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -185,7 +185,7 @@ def fill_spins(begin, end, states, seed, spins):
         spins[i] = below(states, philox(i, np.uint64(0), SPINS, seed)[0])
 
 
-@njit(nogil=True, cache=True)
+@called
 def look_ahead(row, shape, ahead):
     """Write the distance to the next site along each axis but the last, for sites of a row."""
     rest = row
