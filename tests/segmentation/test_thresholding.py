@@ -669,3 +669,19 @@ def test_a_histogram_of_one_peak_has_no_minimum():
     image = np.repeat(np.arange(5), [1, 4, 9, 4, 1])
     with pytest.raises(ValueError, match=r"needs .* two peaks; got one with 1. Pass another"):
         binarize(image, "minimum")
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.3.0", reason="adds in another order")
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("method", ["li", "mean"])
+def test_floats_have_the_same_threshold_on_a_gpu(method, dtype):
+    cupy = pytest.importorskip("cupy")
+    rng = np.random.default_rng(0)
+    for size in (2, 7, 8, 128, 129, 1000, 8193, 99_991, 2**20, 3_000_017):
+        image = two_classes(dtype, (size,)) * rng.lognormal(size=size).astype(dtype)
+        assert found_threshold(cupy.asarray(image), method) == found_threshold(image, method)
+        image[2:][rng.random(size - 2) < 0.1] = NAN
+        assert found_threshold(cupy.asarray(image), method) == found_threshold(image, method)
+    large = np.array([-3, 1, 2, 3] * 300, dtype) * (np.finfo(dtype).max / 4)
+    assert found_threshold(cupy.asarray(large), method) == found_threshold(large, method)

@@ -116,9 +116,17 @@ def _count_narrow(pixels: HostArray) -> tuple[NDArray[np.int64], int]:
 
 def _count(name: str, flat: HostArray, bins: Any) -> NDArray[np.int64]:
     """Count pixels on the device that holds them."""
-    work = passes("segmentation.histogram", "cuda" if is_on_cuda(flat) else "cpu")
-    counts: NDArray[np.int64] = fetch(getattr(work, name)(flat, bins))
+    counts: NDArray[np.int64] = fetch(getattr(_passes(flat), name)(flat, bins))
     return counts
+
+
+def _mean(pixels: HostArray) -> Any:
+    """Return the mean of floats in their type: the same on all devices, to the last bit."""
+    return _passes(pixels).mean(pixels)
+
+
+def _passes(pixels: HostArray) -> Any:
+    return passes("segmentation.histogram", "cuda" if is_on_cuda(pixels) else "cpu")
 
 
 # ---- Criteria for thresholds of a histogram, equal to those of scikit-image to the last bit
@@ -251,10 +259,10 @@ def li_of_floats(pixels: HostArray) -> float:
     def means(threshold: float) -> tuple[float, float]:
         above = pixels > threshold
         if not above.any():  # the threshold was rounded up to the brightest pixel
-            return _number(np.mean(pixels)), pixels.dtype.type(0)
-        return _number(np.mean(pixels[~above])), _number(np.mean(pixels[above]))
+            return _mean(pixels), pixels.dtype.type(0)
+        return _mean(pixels[~above]), _mean(pixels[above])
 
-    return _item(descend(_number(np.mean(pixels)), tolerance, means) + lowest)
+    return _item(descend(_mean(pixels), tolerance, means) + lowest)
 
 
 def descend(start: float, tolerance: float, means: Callable[[float], tuple[float, float]]) -> float:
@@ -366,7 +374,7 @@ def _find_in_floats(pixels: HostArray, method: str, span: tuple[Any, ...]) -> tu
 
 def _apply(pixels: HostArray, method: str, lowest: Any, highest: Any, *, finite: bool) -> float:
     if method == "mean":
-        return float(np.mean(pixels if finite else pixels[np.isfinite(pixels)]))
+        return float(_mean(pixels if finite else pixels[np.isfinite(pixels)]))
     if method == "li":
         return li_of_floats(pixels.flatten() if finite else pixels[np.isfinite(pixels)])
     return CRITERIA[method](*count_floats(pixels, lowest, highest))

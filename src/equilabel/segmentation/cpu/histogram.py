@@ -42,6 +42,11 @@ def count_bins(pixels: HostArray, edges: HostArray) -> NDArray[np.int64]:
     return _add_up(add_bins, pixels, bins, pixels.size // FEW, edges, places)
 
 
+def mean(pixels: HostArray) -> Any:
+    """Return the mean of floats, not empty, in their type."""
+    return np.mean(pixels)
+
+
 def _add_up(
     kernel: Any, pixels: HostArray, bins: int, most: int, *edges: HostArray
 ) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-// Histograms: each block counts in shared memory, then adds its counts to the result.
+// Histograms: each block counts in shared memory, then adds its counts to the result. And sums of floats.
 
 #include "devices/cuda/index.cuh"
 
@@ -68,4 +68,35 @@ __global__ void __launch_bounds__(1024)
         for (int lane = 0; lane < 32; ++lane) sum += table[32 * k + (lane + k) % 32];
         if (sum) atomicAdd(counts + k, static_cast<unsigned long long>(sum));
     }
+}
+
+constexpr int LANES = 8, LEAF = 128;  // of NumPy; also in histogram.py
+
+// Halve pixels until `LEAF` or fewer are left, as NumPy does, and write the sum of each leaf of this tree to the first
+// of the 2^depth places below it; to others -0, which changes no sum. `LANES` threads add a leaf.
+template <typename Real>
+__global__ void sum_leaves(const Real* __restrict__ pixels, Index size, int depth, Real* sums)
+{
+    const Index place = thread_index() / LANES;
+    const int lane = threadIdx.x % LANES;
+    if (place >> depth) return;
+    int level = depth;
+    while (size > LEAF) {
+        const Index half = size / (2 * LANES) * LANES;
+        const bool second = place >> --level & 1;
+        pixels += second ? half : 0;
+        size = second ? size - half : half;
+    }
+    const bool first = !(place & ((Index(1) << level) - 1));
+    Real sum = static_cast<Real>(-0.0);
+    const int whole = static_cast<int>(size) / LANES * LANES;
+    if (first && whole) {
+        sum = pixels[lane];
+        for (int i = LANES; i < whole; i += LANES) sum += pixels[i + lane];
+        const unsigned group = ((1u << LANES) - 1) << (threadIdx.x % 32 - lane);
+        for (int apart = 1; apart < LANES; apart *= 2) sum += __shfl_xor_sync(group, sum, apart);
+    }
+    if (lane) return;
+    for (int i = whole; first && i < size; ++i) sum += pixels[i];
+    sums[place] = sum;
 }

@@ -1,14 +1,19 @@
-"""Launchers for histogram.cu: passes from pixels to histograms."""
+"""Launchers for histogram.cu: passes from pixels to histograms, and to their mean."""
+
+import math
+from typing import Any
 
 import cupy
 
 from equilabel.array_types import Array, HostArray
-from equilabel.devices.cuda.kernels import THREADS, kernel, start
+from equilabel.devices import fetch
+from equilabel.devices.cuda.kernels import THREADS, kernel, launch, start
 
 BINS = 12_000  # counters that fit the shared memory of every card
 BLOCKS = 1024
 # Threads and blocks that count in bins; few blocks, because each adds up 32 sets of counters.
 COUNTERS, COUNTING = 1024, 264
+LANES, LEAF = 8, 128  # threads that add pixels, and how many without halving them
 
 
 def count_values(pixels: Array, bins: int) -> Array:
@@ -42,3 +47,24 @@ def count_bins(pixels: Array, edges: HostArray) -> Array:
     blocks = min(-(-pixels.size // COUNTERS), COUNTING)
     start(function, blocks, COUNTERS, pixels, pixels.size, there, bins, counts)
     return counts
+
+
+def mean(pixels: Array) -> Any:
+    """Return the mean of float32 or float64, not empty, in their type, as NumPy computes it.
+
+    NumPy adds the sums of halves; before 2.3 of pieces. Raise FloatingPointError if it overflows.
+    """
+    flat, kind = pixels.ravel(), pixels.dtype
+    depth, longest = 0, flat.size
+    while longest > LEAF:
+        longest -= longest // 16 * 8
+        depth += 1
+    leaves = cupy.empty(1 << depth, kind)
+    function = kernel("segmentation/cuda/histogram", f"sum_leaves<{kind.str[1:]}>")
+    launch(function, LANES * leaves.size, flat, flat.size, depth, leaves)
+    sums = fetch(leaves)
+    while len(sums) > 1:
+        sums = sums[::2] + sums[1::2]
+    if not math.isfinite(sums[0]):
+        raise FloatingPointError
+    return kind.type(float(sums[0]) / flat.size)
