@@ -160,7 +160,26 @@ def test_parts_are_those_of_the_definition(sides, large, monkeypatch):
     assert several > 5
 
 
+@pytest.mark.parametrize("connectivity", [1, 2])
+def test_a_component_that_is_split_alone_has_the_same_parts(connectivity):
+    """Those at the end of the image too, beyond which it is not background."""
+    noise = ndimage.gaussian_filter(np.random.default_rng(0).standard_normal((150, 170)), 3)
+    labels = label(noise > 0.05, connectivity=connectivity)
+    rule = splitting.make_rule(0.5, (1.0, 1.5), connectivity, False)
+    spans = ndimage.find_objects(labels)
+    ends = [[[s.start for s in box], [s.stop for s in box]] for box in spans]
+    boxes = np.array([[n, *a, *b] for n, (a, b) in enumerate(ends, 1)])
+    parts, several = splitting.find_parts(labels, boxes, rule)
+    whole = np.append(0, several)[labels] < 2
+    expected = np.where(whole, labels, parts + 1000)
+    for box, count in zip(boxes, several, strict=True):
+        assert splitting.split_alone(labels, box, 1000, rule) == (count if count > 1 else 0)
+    np.testing.assert_array_equal(labels, expected)
+    assert (several > 1).sum() > 5
+
+
 @pytest.mark.gpu
+@pytest.mark.parametrize("large", [2**15, 2000])  # cells of a batch, too
 @pytest.mark.parametrize(
     ("sides", "options"),
     [
@@ -173,9 +192,9 @@ def test_parts_are_those_of_the_definition(sides, large, monkeypatch):
         ((11, 14, 12, 15), {"tolerance": 0.1}),
     ],
 )
-def test_a_gpu_finds_the_same_parts(monkeypatch, sides, options):
+def test_a_gpu_finds_the_same_parts(monkeypatch, sides, options, large):
     cupy, rng = pytest.importorskip("cupy"), np.random.default_rng(0)
-    monkeypatch.setattr(splitting, "LARGE", 2**15)  # cells of a batch, too
+    monkeypatch.setattr(splitting, "LARGE", large)
     stacked = options.get("stacked", False)
     width = [0] * stacked + [2 if len(sides) < 4 else 1] * (len(sides) - stacked)
     noise = ndimage.gaussian_filter(rng.standard_normal(sides), width)

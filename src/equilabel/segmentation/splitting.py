@@ -102,8 +102,8 @@ def split_touching(
 
     Notes
     -----
-    Components are labeled, measured and split on the device that holds the array, or on the CPU if
-    the box around one of them has 2^20 pixels or more. Each pixel is assigned to the object whose
+    Components are labeled, measured and split on the device that holds the array; those whose boxes
+    have 2^20 pixels or more are split on the CPU. Each pixel is assigned to the object whose
     largest disk is reached from it along the widest path, the nearest of equal ones.
 
     Examples
@@ -218,18 +218,23 @@ def split_components(
 def _split_on_cuda(
     labels: Array, boxes: NDArray[np.int64], chosen: NDArray[np.intp], rule: Rule
 ) -> tuple[Array, int] | None:
-    """Split components on a GPU; return new labels and their number, or None if boxes are large."""
+    """Split components on a GPU; return new labels and their number, or None if boxes overlap."""
     from .cuda.cells import find_parts, number_again, place_parts
 
     axes, own = labels.ndim, boxes[chosen]
     margins = np.array([0] * rule.stacked + [1] * len(rule.distances))
     sides = own[:, 1 + axes :] - own[:, 1 : 1 + axes] + 2 * margins
     cells = sides.prod(axis=1, dtype=np.float64)
-    if cells.max() >= LARGE or cells.sum() > CROPS * labels.size:
+    if cells.sum() > CROPS * labels.size:
         return None
-    order = np.argsort(-sides.prod(axis=1), kind="stable")  # the largest take longest
+    count, less = len(boxes), 0
+    for box in own[cells >= LARGE]:  # a block of threads would have it alone
+        found = split_alone(labels, box, count, rule)
+        count, less = count + found, less + (found > 0)
+    own, sides, cells = own[cells < LARGE], sides[cells < LARGE], cells[cells < LARGE]
+    order = np.argsort(-cells, kind="stable")  # the largest take longest
     own, sides = own[order], sides[order]
-    sizes, how, count, less = sides.prod(axis=1), _arguments(rule, int(sides.max())), len(boxes), 0
+    sizes, how = sides.prod(axis=1), _arguments(rule, int(sides.max(initial=1)))
     for a, b in _cuts(sizes, max(labels.size // BATCHES, LARGE)):
         ends = np.cumsum(sizes[a:b])
         spans = np.stack([own[a:b, 0], ends - sizes[a:b], ends], axis=1)
@@ -244,6 +249,23 @@ def _split_on_cuda(
     if less:
         number_again(labels, count)
     return labels, count - less
+
+
+def split_alone(labels: Array, box: NDArray[np.int64], count: int, rule: Rule) -> int:
+    """Split a component on the host, and label its parts from `count` + 1 on.
+
+    Returns how many there are, 0 if it stays whole.
+    """
+    first, last = box[1:].reshape(2, -1)
+    begin = np.maximum(first - 1, 0)  # of its neighbors too: the end of an image is no background
+    crop = labels[tuple(map(slice, begin, last + 1))]
+    host = np.ascontiguousarray(fetch(crop))
+    own = np.concatenate([box[:1], first - begin, last - begin])
+    parts, several = find_parts(host, own[np.newaxis], rule)
+    if several[0] < 2:
+        return 0
+    crop[crop == box[0]] = place_like(crop, parts[host == box[0]] + host.dtype.type(count))
+    return int(several[0])
 
 
 def boxes_of(counts: Counts) -> NDArray[np.int64]:
