@@ -23,6 +23,7 @@ from equilabel.measuring.counts import (
     Formula,
     Layout,
     Step,
+    Values,
 )
 from equilabel.measuring.cuda import accumulate, columns, sources
 from equilabel.measuring.cuda import accumulate as tables
@@ -215,7 +216,9 @@ def test_labels_are_counted_and_values_summed(started, kind, dtype):
     for values in (np.ones((size, 1), "u1"), np.ones((size, 1), "u2"), np.ones((size, 2), "f4")):
         accumulator.values(on_device(values))
     centers = np.zeros((len(accumulator.labels), layout.rank))
-    accumulator.squares(on_device(np.ones((size, 1), "f4")), np.zeros((len(accumulator.labels), 1)))
+    accumulator.squares(
+        on_device(np.ones((size, 1), "f4")), Values(*np.zeros((3, len(centers), 1)))
+    )
     if layout.rank in (2, 3):
         accumulator.powers(centers)
         accumulator.weighted(on_device(np.ones((size, 1), "f8")), 0, centers)

@@ -132,6 +132,18 @@ def test_nan_stays_in_its_row(cupy):
     same(regionprops_table(cupy.asarray(labels), cupy.asarray(values), wanted), expected)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_large_values_elsewhere_cost_no_digits(cupy, dtype):
+    """No data is often the largest float, and each sum has a unit, of which it is a multiple."""
+    labels = IMAGES["nuclei"]()
+    values = np.random.default_rng(0).normal(1, 1e-3, labels.shape).astype(dtype)
+    values[labels == 1] = values[tuple(np.argwhere(labels == 0)[0])] = np.finfo(dtype).max / 1e6
+    wanted = ["intensity_sum", "intensity_mean", "intensity_std", "centroid_weighted"]
+    found = regionprops_table(cupy.asarray(labels), cupy.asarray(values), wanted)
+    for name, column in regionprops_table(labels, values, wanted).items():
+        np.testing.assert_allclose(found[name].get()[1:], column[1:], rtol=1e-9, err_msg=name)
+
+
 def test_labels_that_no_table_has_room_for(cupy):
     labels = np.array([[0, 7, 2**40], [2**62, 7, 2**40], [0, 0, 1]])
     agree(cupy, labels)

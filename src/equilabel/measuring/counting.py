@@ -12,7 +12,7 @@ import numpy as np
 from equilabel.devices import fetch, passes, place, resolve, using
 
 from .checks import check_frames, check_not_negative
-from .counts import Counts, Hulls, Layout, Values, find_wide, means_of
+from .counts import Counts, Hulls, Layout, Values, find_wide
 from .measurement import PERCENTS, Measurement
 from .moments import weighted_means
 
@@ -217,8 +217,7 @@ def _finish(
         if "deviations" in plan.needs and squares:
             summed = summed._replace(squares=squares[0])
         elif "deviations" in plan.needs:
-            deviations = found.squares(flat, means_of(summed, table[:, 0]))
-            summed = summed._replace(deviations=deviations)
+            summed = summed._replace(deviations=found.squares(flat, summed))
     counts = Counts(found.labels, table, layout, shape, single, summed, high, periodic=periodic)
     if layout.stacked:
         check_frames(counts.labels, counts.begins[:, 0], counts.ends[:, 0])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel.devices import threads
-from equilabel.measuring.counts import Layout
+from equilabel.measuring.counts import Layout, Values, means_of
 
 from . import run_counts
 from .sources import (
@@ -109,9 +109,9 @@ class Accumulator:
                 squares[:, slots] += part[3]
         return tuple(found.T for found in whole[: 3 + small])
 
-    def squares(self, values: HostArray, centers: HostArray) -> NDArray[np.float64]:
-        """Return sums of squared distances of values from a center, for each label and channel."""
-        each = supported(values).T
+    def squares(self, values: HostArray, summed: Values) -> NDArray[np.float64]:
+        """Return sums of squared distances of values from their means, (N, C)."""
+        each, centers = supported(values).T, means_of(summed, self.table[:, 0])
 
         def add(strip: Strip, slots: Array) -> Array:
             sums = np.zeros((len(each), len(strip.ids)))

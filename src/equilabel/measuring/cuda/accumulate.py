@@ -1,6 +1,6 @@
 """Counts from an image of labels or from runs; tables come to the host."""
 
-from math import ceil, log2
+from typing import Any
 
 import cupy
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from equilabel.array_types import Array
 from equilabel.devices.cuda.kernels import Kernel, kernel, launch
 from equilabel.devices.cuda.transfers import download, upload
-from equilabel.measuring.counts import Layout
+from equilabel.measuring.counts import Layout, Values, means_of
 
 from .sources import LabelSource, RunSource, describe, is_gray, type_name
 
@@ -56,6 +56,7 @@ WIDE = 32  # columns that a warp sums, as in intensity.cu
 TALLEST = 256  # rows of a warp, at most
 WARPS = 1 << 14  # enough to keep a GPU busy
 BITS = 62  # of a sum
+SURE = 36  # bits of the greatest value of a label that are added at least
 
 
 class Accumulator:
@@ -95,32 +96,28 @@ class Accumulator:
         values = _plain(values)
         if values.shape[1] == 1 and is_gray(values):
             return self._gray(values)
-        exact = values.dtype.kind in "ui" and values.itemsize <= 4
-        scale = 0 if exact else self._scale(_greatest(values))
-        parts = [self._values(values, channel, exact, scale) for channel in range(values.shape[1])]
+        parts = [self._values(values, channel) for channel in range(values.shape[1])]
         shape = (len(self.labels), 0)
         empty = np.zeros(shape), np.zeros(shape, values.dtype), np.zeros(shape, values.dtype)
         return tuple(
             np.stack([part[k] for part in parts], axis=1) if parts else empty[k] for k in range(3)
         )
 
-    def squares(self, values: Array, centers: np.ndarray) -> np.ndarray:
-        """Return sums of squared distances of values from a center, for each label and channel."""
+    def squares(self, values: Array, summed: Values) -> np.ndarray:
+        """Return sums of squared distances of values from their means, (N, C)."""
         values = _plain(values)
-        scale = self._scale((2 * _greatest(values)) ** 2)
-        sums = np.zeros((len(self.labels), values.shape[1]))
-        for channel in range(values.shape[1]):
+        sums, centers = np.zeros(summed.sums.shape), means_of(summed, self.table[:, 0])
+        for channel, middle in enumerate(centers.T):
+            ends = (summed.highs[:, channel], summed.lows[:, channel])
+            high, low = (end.astype(np.float64) / 2 for end in ends)  # their distance fits
+            scales = self._scales(2 * _log(high - low) + 2)
             table = cupy.zeros(self._count, np.uint64)
-            around = self._slots.spread(centers[:, channel])
-            self._launch(
-                kernel(
-                    "measuring/cuda/intensity",
-                    f"add_squares<{type_name(self._flat)}, {type_name(values)}>",
-                ),
-                values[:, channel], values.shape[1], around, scale, table,
-            )  # fmt: skip
-            sums[:, channel] = self._slots.fetch(table) * 2.0**-scale
-            sums[~np.isfinite(centers[:, channel]), channel] = np.nan
+            types = f"{type_name(self._flat)}, {type_name(values)}"
+            around = self._slots.spread(np.ascontiguousarray(middle)), self._slots.spread(scales)
+            function = kernel("measuring/cuda/intensity", f"add_squares<{types}>")
+            self._launch(function, values[:, channel], values.shape[1], *around, table)
+            sums[:, channel] = np.ldexp(self._slots.fetch(table).astype(np.float64), -scales)
+        sums[~np.isfinite(centers)] = np.nan
         return sums
 
     def powers(self, centers: np.ndarray) -> np.ndarray:
@@ -129,21 +126,21 @@ class Accumulator:
         Coordinates are relative to `centers`, (N, rank). In the result, (N, 4 ** rank), exponents
         of the last axis change first.
         """
-        return self._powers(None, 0, centers, 1.0)
+        return self._powers(None, 0, centers, np.ones(len(centers)))
 
     def weighted(self, values: Array, channel: int, centers: np.ndarray) -> np.ndarray:
         """Return sums as `powers` does, each pixel weighted by its value in one channel."""
         values = _plain(values)
-        sums = self._powers(values, channel, centers, _greatest(values))
-        flags = self._values(values, channel, False, self._scale(_greatest(values)))[3]
+        _, low, high, flags = self._values(values, channel)
+        sums = self._powers(values, channel, centers, _reach(low, high))
         sums[flags != 0] = np.nan
         return sums
 
     def _powers(
-        self, values: Array, channel: int, centers: np.ndarray, greatest: float
+        self, values: Array, channel: int, centers: np.ndarray, reach: np.ndarray
     ) -> np.ndarray:
         rank = self.layout.rank
-        scales = self._scales(centers, greatest)
+        scales = self._scales_of_powers(centers, reach)
         table = _zeros(self._count, 4**rank)
         finite = np.isfinite(centers).all(axis=1)
         around = self._slots.spread(np.where(finite[:, None], centers, 0.0))
@@ -159,18 +156,24 @@ class Accumulator:
         sums[~finite, 1:] = np.nan  # the sum of values needs no center
         return sums
 
-    def _scales(self, centers: np.ndarray, greatest: float) -> np.ndarray:
-        """Choose for each product of powers the unit, 2^-scale, in which no sum overflows."""
+    def _scales_of_powers(self, centers: np.ndarray, reach: np.ndarray) -> np.ndarray:
+        """Return `_scales` of values up to `reach` times each product of powers."""
         rank = self.layout.rank
         sides = np.array(self._rows.sides[-rank:], np.int64)
         first = sides - self.table[:, self.layout["lows"]][:, -rank:]
         last = self.table[:, self.layout["highs"]][:, -rank:] - 1
         centers = np.where(np.isfinite(centers), centers, first)
-        reach = np.maximum(np.abs(first - centers), np.abs(last - centers)).clip(1.0)
-        logs = np.log2(reach)
+        apart = np.maximum(np.abs(first - centers), np.abs(last - centers)).clip(1.0)
         exponents = np.stack(np.meshgrid(*[np.arange(4)] * rank, indexing="ij"), -1)
-        most = logs @ exponents.reshape(-1, rank).T + np.log2(self.table[:, :1])
-        scales: np.ndarray = BITS - 1 - np.ceil(most) - _log(greatest)
+        return self._scales(np.log2(apart) @ exponents.reshape(-1, rank).T + _log(reach)[:, None])
+
+    def _scales(self, logs: np.ndarray) -> np.ndarray:
+        """Return the units, 2^-scale, in which no sum over a label overflows.
+
+        `logs`, (N,) or (N, K), are logarithms to base 2 of the greatest absolute values.
+        """
+        most = np.log2(self.table[:, 0]).reshape(-1, *[1] * (logs.ndim - 1)) + logs
+        scales: np.ndarray = BITS - 1 - np.ceil(most)
         return scales.clip(-1000, 1000).astype(np.int32)
 
     def _gray(self, values: Array) -> tuple[np.ndarray, ...]:
@@ -180,37 +183,39 @@ class Accumulator:
         self._rows.count(plain, self._count - 1, table, values, sums.data.ptr)
         return sums_of_values(self._slots.fetch(sums), values.dtype)
 
-    def _values(
-        self, values: Array, channel: int, exact: bool, scale: int
+    def _values(self, values: Array, channel: int) -> tuple[np.ndarray, ...]:
+        """Return sums, minima and maxima of the values of each label, (N,), and flags."""
+        if values.dtype.kind in "ui" and values.itemsize <= 4:
+            return self._add_values(values, channel, None)
+        scales = self._scales(np.full(len(self.labels), _log(_greatest(values))))
+        found = self._add_values(values, channel, scales)
+        reach = _log(_reach(*found[1:3]))
+        own = self._scales(reach)
+        if (scales < np.minimum(own, SURE - reach)).any():  # other pixels have far greater values
+            found = self._add_values(values, channel, own)
+        return found
+
+    def _add_values(
+        self, values: Array, channel: int, scales: np.ndarray | None
     ) -> tuple[np.ndarray, ...]:
         table = _zeros(self._count, 4)
-        self._launch(
-            kernel(
-                "measuring/cuda/intensity",
-                f"add_values<{type_name(self._flat)}, {type_name(values)}>",
-            ),
-            values[:, channel], values.shape[1], scale, table,
-        )  # fmt: skip
+        types = f"{type_name(self._flat)}, {type_name(values)}"
+        there = cupy.empty(0, np.int32) if scales is None else self._slots.spread(scales)
+        function = kernel("measuring/cuda/intensity", f"add_values<{types}>")
+        self._launch(function, values[:, channel], values.shape[1], there, table)
         found = self._slots.fetch(table)
         whole, flags = found[:, 0], found[:, 3]
         keys = found.view(np.uint64)
         low, high = (_from_key(key, values.dtype) for key in (~keys[:, 1], keys[:, 2]))
-        if exact:
+        if scales is None:
             return whole, low, high, flags
-        sums = np.ldexp(whole.astype(np.float64), -scale)
+        sums = np.ldexp(whole.astype(np.float64), -scales)
         sums[flags == 2], sums[flags == 4] = np.inf, -np.inf
         torn = (flags & 1 > 0) | (flags == 6)
         sums[torn] = np.nan
         if values.dtype.kind == "f":
             low[flags & 1 > 0] = high[flags & 1 > 0] = np.nan
         return sums, low, high, flags
-
-    def _scale(self, greatest: float) -> int:
-        """Choose the unit, 2^-scale, in which no sum of values overflows."""
-        return max(
-            -1000,
-            min(1000, BITS - 1 - ceil(log2(self.table[:, 0].max(initial=1))) - _log(greatest)),
-        )
 
     def _launch(self, function: Kernel, values: Array, channels: int, *arguments: object) -> None:
         """Start a kernel whose warps go through pixels and values."""
@@ -252,9 +257,16 @@ def _greatest(values: Array) -> float:
     return max(abs(float(values.min())), abs(float(values.max())))
 
 
-def _log(greatest: float) -> int:
-    """Return the number of bits before the point; negative for small numbers."""
-    return ceil(log2(greatest)) if greatest > 0 else 0
+def _reach(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return the greatest absolute value of each label, (N,) float64; 0 where it is not finite."""
+    reach = np.maximum(np.abs(low.astype(np.float64)), np.abs(high.astype(np.float64)))
+    return np.where(np.isfinite(reach), reach, 0.0)
+
+
+def _log(greatest: Any) -> np.ndarray:
+    """Return the number of bits before the point; negative for small numbers, 0 for others."""
+    known = np.isfinite(greatest) & (greatest > 0)
+    return np.asarray(np.ceil(np.log2(np.where(known, greatest, 1.0))))
 
 
 def _from_key(keys: np.ndarray, dtype: np.dtype) -> np.ndarray:

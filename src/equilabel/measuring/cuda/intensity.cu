@@ -90,10 +90,11 @@ __device__ inline u8 multiples(double value, int scale)
 template <typename Label, typename Value>
 __global__ void __launch_bounds__(256)
     add_values(const Label* __restrict__ labels, const Value* __restrict__ values, int channels,
-               const ImageLayout layout, u8 most, int scale, u8* table)
+               const ImageLayout layout, u8 most, const int* __restrict__ scales, u8* table)
 {
     u8 sum = 0, low = 0, high = 0;
     unsigned flags = 0;
+    int scale = 0;
     const auto add = [&](Value value, Index) {
         if constexpr (EXACT<Value>) {
             sum += static_cast<u8>(static_cast<Index>(value));
@@ -123,17 +124,22 @@ __global__ void __launch_bounds__(256)
         sum = low = high = 0;
         flags = 0;
     };
-    sum_columns<true>(labels, values, channels, layout, most, [](Index) {}, add, close);
+    const auto open = [&](Index label) {
+        if constexpr (!EXACT<Value>) scale = scales[label];
+    };
+    sum_columns<true>(labels, values, channels, layout, most, open, add, close);
 }
 
-// Squared distances of values from the center of their label, as multiples of 2^-scale.
+// Squared distances of values from the center of their label, as multiples of 2^-scale, which depends on the label.
 template <typename Label, typename Value>
 __global__ void __launch_bounds__(256)
     add_squares(const Label* __restrict__ labels, const Value* __restrict__ values, int channels,
-                const ImageLayout layout, u8 most, const double* __restrict__ centers, int scale, u8* table)
+                const ImageLayout layout, u8 most, const double* __restrict__ centers,
+                const int* __restrict__ scales, u8* table)
 {
     u8 sum = 0;
     double center = 0;
+    int scale = 0;
     const auto add = [&](Value value, Index) {
         const double distance = static_cast<double>(value) - center;
         if (isfinite(distance)) sum += multiples(distance * distance, scale);
@@ -143,7 +149,10 @@ __global__ void __launch_bounds__(256)
         if (leader) atomicAdd(table + label, total);
         sum = 0;
     };
-    const auto open = [&](Index label) { center = centers[label]; };
+    const auto open = [&](Index label) {
+        center = centers[label];
+        scale = scales[label];
+    };
     sum_columns<true>(labels, values, channels, layout, most, open, add, close);
 }
 
