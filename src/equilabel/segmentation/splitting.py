@@ -458,14 +458,10 @@ def find_parts(
             several[one] = _split_large(flat, shape, boxes[one], how, parts, heights)
     order = np.argsort(-cells, kind="stable")[len(shares) :]
     boxes, counts = boxes[order], several[order]
+    given = (*how, heights, parts.reshape(-1))
+    tasks = [(flat, shape, boxes[a:b], *given, counts[a:b]) for a, b in _shares(boxes)]
     with threads.portion(begins[-1], 1):
-        threads.each(
-            kernels.find_parts,
-            [
-                (flat, shape, boxes[a:b], *how, heights, parts.reshape(-1), counts[a:b])
-                for a, b in _shares(boxes)
-            ],
-        )
+        threads.each(kernels.find_parts, tasks)
     several[order] = counts
     return parts, several
 
@@ -498,7 +494,17 @@ def _split_large(
     if heights.size:
         kernels.copy_pixels(heights, shape, origin, sides, cells, squares, False)
     else:
-        _measure(cells, sides, how, squares)
+        rank, size = int(margins.sum()), cells.size
+        one, other = (np.empty(count, costs.dtype) for count in (size, size * (rank > 2)))
+        image, far = (cells, sides, margins, costs), costs.dtype.type(limits[2])
+        inner = int(sides[axes - rank + 1 :].prod())
+        slabs = threads.ranges(int(sides[axes - rank]), size, fine=True)
+        strips = threads.ranges(inner, size, kernels.STRIP, fine=True)
+        for half in range(2 ** (rank - 1)):
+            along = [(*image, far, half, *slab, one, other) for slab in slabs]
+            threads.each(kernels.measure_slab, along)
+            across = [(*image, half, *strip, one, other, squares) for strip in strips]
+            threads.each(kernels.measure_along, across)
     offsets = steps @ np.append(sides[:0:-1].cumprod()[::-1], 1)
     marks = np.zeros(cells.size, np.int32)
     count = int(kernels.find_seeds(cells, squares, offsets, scale, limits, marks))
@@ -511,31 +517,6 @@ def _split_large(
             level = kernels.flood_down(*flood, offsets, marks, level, FLOODED)
         kernels.copy_pixels(parts.reshape(-1), shape, origin, sides, cells, marks, True)
     return count
-
-
-def _measure(
-    cells: NDArray[np.uint8], sides: NDArray[np.int64], how: tuple[Any, ...], squares: HostArray
-) -> None:
-    """Measure the squared distances of a large component to the background, in threads."""
-    from .cpu import parts as kernels
-
-    margins, _, costs, _, limits = how
-    one = np.empty(cells.size, costs.dtype)
-    other = np.empty(cells.size if margins.sum() > 2 else 0, costs.dtype)
-    image, far = (cells, sides, margins, costs), costs.dtype.type(limits[2])
-    axes = len(sides)
-    top = axes - int(margins.sum())
-    inner = int(sides[top + 1 :].prod())
-    for choice in range(2 ** (axes - top - 1)):
-        slabs = threads.ranges(int(sides[top]), cells.size, fine=True)
-        threads.each(
-            kernels.measure_slab, [(*image, far, choice, *slab, one, other) for slab in slabs]
-        )
-        strips = threads.ranges(inner, cells.size, kernels.STRIP, fine=True)
-        threads.each(
-            kernels.measure_along,
-            [(*image, choice, *strip, one, other, squares) for strip in strips],
-        )
 
 
 def _arguments(rule: Rule, longest: int, *, by_shape: bool = True) -> tuple[Any, ...]:
@@ -604,16 +585,13 @@ def _split_sprawling(
             taken = set(colors[list(near[number])].tolist())
             colors[number] = next(k for k in range(1, len(colors) + 1) if k not in taken)
         colored = colors.astype(np.min_scalar_type(colors.max(initial=0)))[image]
-        ends = [[0] * rule.stacked + [0] * image.ndim, [1] * rule.stacked + list(image.shape)]
+        sides = np.array([1] * rule.stacked + list(image.shape))
         for color in range(1, int(colors.max(initial=0)) + 1):
-            box = np.array([color, *ends[0], *ends[1]])
-            _split_large(colored.reshape(-1), np.array(ends[1]), box, how, own)
+            box = np.concatenate([[color], 0 * sides, sides])
+            _split_large(colored.reshape(-1), sides, box, how, own)
         pixels = np.flatnonzero(own)
         pairs = np.stack([image.reshape(-1)[pixels], own.reshape(-1)[pixels]])
         known, which = np.unique(pairs, axis=1, return_inverse=True)
-        begins = np.flatnonzero(np.diff(known[0], prepend=-1))
-        numbers = np.arange(known.shape[1]) - np.repeat(
-            begins, np.diff(begins, append=known.shape[1])
-        )
+        numbers = np.arange(known.shape[1]) - np.searchsorted(known[0], known[0])
         own.reshape(-1)[pixels] = numbers[which.reshape(-1)] + 1
         several[inside] = np.bincount(known[0], minlength=len(inside) + 1)[1:]
