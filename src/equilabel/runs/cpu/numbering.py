@@ -75,7 +75,7 @@ def number(counts, parents, first_block, last_block, slab, components, ends):
 
 @njit(nogil=True, cache=True, **BORROWING)
 def follow(labels, begin, end):
-    """Give labels to the runs of a range that `number_part` left with a reference.
+    """Give labels to the runs of a range that `number` left with a reference.
 
     Other threads do the same: what is read is a label or a reference that leads to one.
     """
