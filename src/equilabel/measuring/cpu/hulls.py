@@ -294,7 +294,9 @@ def with_room(corners, size):
     if size <= corners.shape[0]:
         return corners
     more = np.empty((2 * size, 3), np.int64)
-    more[: corners.shape[0]] = corners
+    for row in range(corners.shape[0]):  # a slice could fail: numba would compile its message
+        for column in range(3):
+            more[row, column] = corners[row, column]
     return more
 
 
@@ -366,8 +368,11 @@ def fill_rows(voxels, planes, tall):
 
     `voxels` are (C, 3), `planes` from `_planes_of`; rows, (R, 3), have a first and last voxel.
     """
-    front, top = voxels[:, 0].min(), voxels[:, 1].min()
-    bounds = np.empty((2, voxels[:, 0].max() + 1 - front, voxels[:, 1].max() + 1 - top))
+    front, top, back, bottom = voxels[0, 0], voxels[0, 1], voxels[0, 0], voxels[0, 1]
+    for k in range(voxels.shape[0]):
+        front, back = min(front, voxels[k, 0]), max(back, voxels[k, 0])
+        top, bottom = min(top, voxels[k, 1]), max(bottom, voxels[k, 1])
+    bounds = np.empty((2, back + 1 - front, bottom + 1 - top))
     bounds[0] = -np.inf
     bounds[1] = np.inf
     for k in range(planes.shape[0]):
