@@ -88,6 +88,20 @@ def test_missing_and_infinite_values_count_as_in_numpy():
     np.testing.assert_array_equal(table["intensity_median"], [np.nan, np.inf, np.nan, 5])
 
 
+@pytest.mark.parametrize("pattern", ["up", "down", "hill", "valley", "saw", "two", "one"])
+@pytest.mark.parametrize("size", [1, 2, 10, 20_000])
+def test_percentiles_of_regular_values_are_those_of_numpy(pattern, size):
+    up = np.arange(size)
+    patterns = {"up": up, "down": -up, "hill": np.minimum(up, size - up), "valley": abs(up - 9)}
+    patterns |= {"saw": up % 7, "two": up % 2, "one": 0 * up}
+    values = patterns[pattern].astype(np.float32)[np.newaxis]
+    names = ["intensity_median", *(f"intensity_p{share:02}" for share in (5, 25, 75, 95))]
+    found = regionprops_table(np.ones((1, size), int), values, names)
+    for name, column in found.items():
+        share = 50 if name == "intensity_median" else int(name[-2:])
+        np.testing.assert_allclose(column, np.percentile(values, share), rtol=1e-6, err_msg=name)
+
+
 @pytest.mark.parametrize("dtype", VALUES)
 def test_percentiles_are_those_of_numpy(dtype):
     rng = np.random.default_rng(2)
