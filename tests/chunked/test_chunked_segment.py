@@ -145,6 +145,25 @@ def test_wide_integers_and_constant_images_have_their_threshold():
         np.testing.assert_array_equal(found.labels, expected.labels)
 
 
+@pytest.mark.parametrize("method", ["otsu", "triangle", "yen", "isodata"])
+@pytest.mark.parametrize(
+    ("dtype", "low", "step"), [("f4", 0, 1e30), ("f8", -1e308, 1e308), ("f8", 1, 1e-15)]
+)
+def test_floats_too_large_or_too_close_for_bins_have_the_same_threshold(method, dtype, low, step):
+    rng = np.random.default_rng(0)
+    image = (low + step * rng.choice([0, 0.1, 0.9, 1], (40, 50), p=[0.6, 0.2, 0.1, 0.1])).astype(
+        dtype
+    )
+    image[rng.random(image.shape) < 0.02] = np.nan
+    found = segment_chunked(image, method, chunks=16, properties=["label"])
+    expected = segment(image, method, properties=["label"])
+    assert found.threshold == expected.threshold
+    np.testing.assert_array_equal(np.asarray(found.labels), expected.labels)
+    if low < 0:
+        with pytest.raises(ValueError, match="too large to be added; got 'mean'"):
+            segment_chunked(np.abs(image), "mean", chunks=16)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -23,6 +23,8 @@ from equilabel.segmentation.filters import extremes
 from equilabel.segmentation.morphology import close_mask, open_mask
 from equilabel.segmentation.thresholds import (
     CRITERIA,
+    UnitScale,
+    bins_between,
     count_floats,
     count_integers,
     from_mask,
@@ -78,22 +80,49 @@ def find_threshold_of_blocks(method: str, blocks: Blocks, source: GraySource, ru
         return Level(lowest, True) if lowest == highest else Level(math.nan, False)
     if method == "mean":
         total, number = (sum(one[place] for one in found) for place in (2, 3))
+        if kind == "f" and not math.isfinite(total):
+            message = (
+                "threshold must be a number where gray values are too large to be added; got "
+                f"'mean' for an image of {lowest} to {highest}. Pass a number."
+            )
+            raise ValueError(message)
         return Level(total / number, False)
-    counts: Any = 0
-    axis = np.empty(0)  # gray values; of integers, the first and their distance
     with np.errstate(all="ignore"):
-        some = ((source.loader(part), lowest, highest) for part in blocks.parts())
-        for part, last in run.each("histogram", count_block, some, blocks.number):
-            counts, axis = counts + part, last
         if kind == "f":
-            return Level(CRITERIA[method](counts, axis), False)
-        first, width = map(int, axis)
+            return Level(_find_in_floats(method, blocks, source, run, (lowest, highest)), False)
+        counts, (first, width) = _count(blocks, source, run, (lowest, highest))
         if narrow:
             values = np.flatnonzero(counts)
             first, counts = first + int(values[0]), counts[values[0] : values[-1] + 1]
             if len(counts) == 1:
                 return Level(first, True)
         return Level(level_of_integers(counts, first, width, method), False)
+
+
+def _find_in_floats(
+    method: str, blocks: Blocks, source: GraySource, run: Run, ends: tuple[Any, Any]
+) -> float:
+    """Find the threshold of floats whose ends differ; they are scaled where that is needed."""
+    try:
+        with np.errstate(over="raise"):
+            bins_between(source.dtype, *ends)  # fails here, and not in a worker
+            return CRITERIA[method](*_count(blocks, source, run, ends))
+    except FloatingPointError:
+        scale = UnitScale.between(*ends)
+    share = CRITERIA[method](*_count(blocks, source, run, (0.0, 1.0), scale))
+    return scale.level(share, source.dtype)
+
+
+def _count(
+    blocks: Blocks, source: GraySource, run: Run, ends: Any, scale: UnitScale | None = None
+) -> tuple[Any, Any]:
+    """Return the counts of gray values of all blocks, and what else `count_block` returns."""
+    counts: Any = 0
+    axis: Any = ()
+    some = ((source.loader(part), *ends, scale) for part in blocks.parts())
+    for part, last in run.each("histogram", count_block, some, blocks.number):
+        counts, axis = counts + part, last
+    return counts, axis
 
 
 def survey(
@@ -116,7 +145,8 @@ def survey_block(
         low, high, finite = extremes(image)
         known = image if finite else image[np.isfinite(image)]
         if known.dtype.kind == "f":
-            found.append((low, high, float(known.sum(dtype=np.float64)), known.size))
+            with np.errstate(over="ignore"):  # the sum is for the mean alone
+                found.append((low, high, float(known.sum(dtype=np.float64)), known.size))
         else:
             found.append((int(low), int(high), _whole_sum(known), known.size))
     return place, found
@@ -201,21 +231,18 @@ def _whole_sum(pixels: HostArray) -> int:
     return (int(high.sum(dtype=np.int64)) << 32) + int(low.sum(dtype=np.int64))
 
 
-def count_block(load: Callable[[], Gray], lowest: Any, highest: Any) -> tuple[HostArray, HostArray]:
-    """Count the gray values of a block in the bins of the whole image."""
+def count_block(
+    load: Callable[[], Gray], lowest: Any, highest: Any, scale: UnitScale | None = None
+) -> tuple[HostArray, Any]:
+    """Count the gray values of a block, scaled if wanted, in the bins of the whole image.
+
+    Also returns the centers of bins of floats; of integers the first one, and the width of all.
+    """
     pixels = load().pixels
-    if pixels.dtype.kind != "f":
-        counts, first, width = count_integers(pixels, (lowest, highest))
-        return counts, np.array([first, width], object)
-    try:
-        with np.errstate(over="raise"):
-            return count_floats(pixels, lowest, highest)
-    except FloatingPointError:
-        message = (
-            "threshold must be a number where gray values are too large, or too close together, "
-            f"for a histogram; got an image of {lowest} to {highest}. Pass a number."
-        )
-        raise ValueError(message) from None
+    if pixels.dtype.kind == "f":
+        return count_floats(pixels if scale is None else scale.shares(pixels), lowest, highest)
+    counts, first, width = count_integers(pixels, (lowest, highest))
+    return counts, (first, width)
 
 
 # ---- Masks that are computed when a block is read

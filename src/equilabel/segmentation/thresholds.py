@@ -95,12 +95,25 @@ def count_floats(
     `lowest` and `highest` are those of the finite pixels and differ. Raises FloatingPointError if
     their type has no 257 different edges between them.
     """
-    kind = pixels.dtype.type
-    edges = np.linspace(kind(lowest), kind(highest), BINS + 1, dtype=kind)  # as NumPy's histograms
-    if not (edges[1:] > edges[:-1]).all():
-        raise FloatingPointError
-    centers = (edges[:-1] + edges[1:]) / 2
+    edges, centers = bins_between(pixels.dtype, lowest, highest)
     return _count("count_bins", pixels.ravel(order="K"), edges), centers
+
+
+def bins_between(
+    dtype: np.dtype[Any], lowest: float, highest: float
+) -> tuple[HostArray, HostArray]:
+    """Return edges and centers of 256 bins as NumPy, or raise the error of `count_floats`.
+
+    >>> edges, centers = bins_between(np.dtype(np.float32), 0, 256)
+    >>> edges[:2], centers[:2]
+    (array([0., 1.], dtype=float32), array([0.5, 1.5], dtype=float32))
+    """
+    with np.errstate(all="ignore"):
+        edges = np.linspace(dtype.type(lowest), dtype.type(highest), BINS + 1, dtype=dtype)
+        centers = (edges[:-1] + edges[1:]) / 2
+        if not (edges[1:] > edges[:-1]).all() or not np.isfinite(centers).all():
+            raise FloatingPointError
+    return edges, centers
 
 
 def _count_narrow(pixels: HostArray) -> tuple[NDArray[np.int64], int]:
@@ -361,15 +374,39 @@ def _find_in_floats(pixels: HostArray, method: str, span: tuple[Any, ...]) -> tu
             return _apply(pixels, method, lowest, highest, finite=finite), False
     except FloatingPointError:
         pass
-    # The numbers are too large or too close together for their type: scale them to 0 to 1.
-    lowest, highest = np.float64(lowest), np.float64(highest)
-    half = 0.5 if np.isinf(highest - lowest) else 1.0
-    low, high = half * lowest, half * highest
-    scaled = (pixels.astype(np.float64) * half - low) / (high - low)
-    share = _apply(scaled, method, np.float64(0), np.float64(1), finite=finite)
-    level = (low * (1 - share) + high * share) / half
-    below = np.nextafter(pixels.dtype.type(highest), pixels.dtype.type(-np.inf))
-    return float(np.clip(level, lowest, below)), False
+    scale = UnitScale.between(lowest, highest)
+    ends = np.float64(0), np.float64(1)
+    share = _apply(scale.shares(pixels), method, *ends, finite=finite)
+    return scale.level(share, pixels.dtype), False
+
+
+class UnitScale(NamedTuple):
+    """A scale from 0 to 1 for gray values too large or too close together for their type."""
+
+    low: float
+    high: float
+    half: float  # of gray values that `low` and `high` are, so that their distance is finite
+
+    @classmethod
+    def between(cls, lowest: Any, highest: Any) -> UnitScale:
+        """Make the scale of finite pixels, from their ends."""
+        low, high = np.float64(lowest), np.float64(highest)
+        half = 0.5 if np.isinf(high - low) else 1.0
+        return cls(half * low, half * high, half)
+
+    def shares(self, pixels: HostArray) -> HostArray:
+        """Return gray values on the scale, as float64."""
+        shares: HostArray = (pixels.astype(np.float64) * self.half - self.low) / (
+            self.high - self.low
+        )
+        return shares
+
+    def level(self, share: float, dtype: np.dtype[Any]) -> float:
+        """Return the gray value of a share, less than the greatest one of their type."""
+        level = (self.low * (1 - share) + self.high * share) / self.half
+        lowest, highest = self.low / self.half, self.high / self.half
+        below = np.nextafter(dtype.type(highest), dtype.type(-np.inf))
+        return float(np.clip(level, lowest, below))
 
 
 def _apply(pixels: HostArray, method: str, lowest: Any, highest: Any, *, finite: bool) -> float:
