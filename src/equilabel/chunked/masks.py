@@ -104,9 +104,10 @@ def _find_in_floats(
 ) -> float:
     """Find the threshold of floats whose ends differ; they are scaled where that is needed."""
     try:
+        bins_between(source.dtype, *ends)  # fails here, and not in a worker
+        counted = _count(blocks, source, run, ends)
         with np.errstate(over="raise"):
-            bins_between(source.dtype, *ends)  # fails here, and not in a worker
-            return CRITERIA[method](*_count(blocks, source, run, ends))
+            return CRITERIA[method](*counted)
     except FloatingPointError:
         scale = UnitScale.between(*ends)
     share = CRITERIA[method](*_count(blocks, source, run, (0.0, 1.0), scale))
