@@ -230,6 +230,28 @@ def test_labels_are_counted_and_values_summed(started, kind, dtype):
     assert {name.partition("<")[0] for _, name, _, _ in started} == expected
 
 
+@pytest.mark.parametrize("values", [[1e17 / 3] * 999, [1.0, 1.0 + 1e-16], [-3e5, 7e99], [1e-9, 0]])
+def test_squares_of_an_object_fit_into_their_unit(started, monkeypatch, values):
+    """Also where the mean of equal values is not quite one of them."""
+    launched, values = [], np.array(values)[:, np.newaxis]
+    accumulator = object.__new__(accumulate.Accumulator)
+    accumulator._flat, accumulator._count, accumulator.labels = None, 1, np.arange(1)
+    accumulator.table = np.array([[len(values)]])
+    accumulator._slots = SimpleNamespace(spread=lambda rows: rows, fetch=lambda table: table)
+    monkeypatch.setattr(accumulate, "type_name", str)
+    monkeypatch.setattr(
+        accumulator, "_launch", lambda *given: launched.append(given), raising=False
+    )
+    total = np.nextafter(values.sum(), np.inf)
+    accumulator.squares(
+        on_device(values), Values(*np.reshape((total, values.min(), values.max()), (3, 1, 1)))
+    )
+    *_, centers, scales, _ = launched[0]
+    squares = np.ldexp((values[:, 0] - centers[0]) ** 2, scales[0])
+    assert squares.sum() < 2.0**62
+    assert squares.max() > 2.0**30 or not np.ptp(values)  # and are not rounded away
+
+
 @pytest.mark.parametrize("kind", LAYOUTS)
 @pytest.mark.parametrize("many", [False, True])
 def test_runs_are_counted_and_their_values_summed(started, kind, many):

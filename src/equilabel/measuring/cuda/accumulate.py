@@ -108,15 +108,18 @@ class Accumulator:
         values = _plain(values)
         sums, centers = np.zeros(summed.sums.shape), means_of(summed, self.table[:, 0])
         for channel, middle in enumerate(centers.T):
-            ends = (summed.highs[:, channel], summed.lows[:, channel])
-            high, low = (end.astype(np.float64) / 2 for end in ends)  # their distance fits
-            scales = self._scales(2 * _log(high - low) + 2)
+            high, low = summed.highs[:, channel], summed.lows[:, channel]
+            with np.errstate(all="ignore"):  # rounded means may lie outside of equal values
+                apart = np.maximum(high - middle, middle - low)
+                fits = np.isfinite(apart**2)
+            scales = self._scales(2 * _log(apart))
             table = cupy.zeros(self._count, np.uint64)
             types = f"{type_name(self._flat)}, {type_name(values)}"
             around = self._slots.spread(np.ascontiguousarray(middle)), self._slots.spread(scales)
             function = kernel("measuring/cuda/intensity", f"add_squares<{types}>")
             self._launch(function, values[:, channel], values.shape[1], *around, table)
-            sums[:, channel] = np.ldexp(self._slots.fetch(table).astype(np.float64), -scales)
+            found = np.ldexp(self._slots.fetch(table).astype(np.float64), -scales)
+            sums[:, channel] = np.where(fits, found, np.inf)
         sums[~np.isfinite(centers)] = np.nan
         return sums
 

@@ -1,4 +1,4 @@
-"""Kernels that count pixels in histograms."""
+"""Kernels that count pixels in histograms, and their mean."""
 
 from __future__ import annotations
 
