@@ -149,6 +149,7 @@ def started(monkeypatch):
             monkeypatch.setattr(module, "start", start)
     monkeypatch.setattr(tables, "download", lambda array, **_: np.asarray(array))
     monkeypatch.setattr(tables, "upload", on_device)
+    monkeypatch.setattr(tables, "GREATEST", np.max)
     return calls
 
 

@@ -328,6 +328,22 @@ def test_infinite_values_are_measured(value):
     assert table["intensity_max"].tolist() == [max(1, value), 2]
 
 
+def test_moments_of_infinite_values_are_not_defined():
+    values = np.array([[1.0, np.inf, 2], [1, 3, 5]])
+    labels = np.array([[1, 1, 2], [1, 1, 2]])
+    for moments in ("moments_weighted", "moments_weighted_central", "centroid_weighted"):
+        table = regionprops_table(labels, values, (moments,))
+        assert np.isnan([column[0] for column in table.values()]).all()
+        assert np.isfinite([column[1] for column in table.values()]).all()
+
+
+def test_equal_values_do_not_deviate():
+    labels = np.array([[1, 1, 1, 2, 2]])
+    values = np.array([[0.1, 0.1, 0.1, np.inf, np.inf]])
+    table = regionprops_table(labels, values, ("intensity_std",))
+    np.testing.assert_array_equal(table["intensity_std"], [0, np.nan])
+
+
 def test_small_spreads_around_large_means_are_not_lost():
     values = 1e9 + np.arange(1000).reshape(10, 100) % 7
     table = regionprops_table(np.ones((10, 100), int), values, ("intensity_std",))

@@ -503,6 +503,14 @@ def test_integers_of_any_range_are_split(method, low, high, dtype):
         assert mask[:4].tolist() == [False, False, True, True]
 
 
+@pytest.mark.parametrize("dtype", ["i4", "u4", "i8", "u8"])
+def test_the_mean_of_integers_is_exact(dtype):
+    limits = np.iinfo(dtype)
+    rng = np.random.default_rng(0)
+    image = rng.integers(limits.min, limits.max, (30, 41), dtype, endpoint=True)
+    assert found_threshold(image, "mean") == sum(image.ravel().tolist()) / image.size
+
+
 def test_integers_of_a_wide_range_are_counted_in_wider_bins():
     image = np.array([5, 5, 2**30], np.int64)
     counts, first, width = count_integers(image)

@@ -29,6 +29,7 @@ from equilabel.segmentation.thresholds import (
     count_integers,
     from_mask,
     level_of_integers,
+    sum_of_integers,
 )
 
 from .outputs import Output, new_output
@@ -149,7 +150,7 @@ def survey_block(
             with np.errstate(over="ignore"):  # the sum is for the mean alone
                 found.append((low, high, float(known.sum(dtype=np.float64)), known.size))
         else:
-            found.append((int(low), int(high), _whole_sum(known), known.size))
+            found.append((int(low), int(high), sum_of_integers(known), known.size))
     return place, found
 
 
@@ -222,14 +223,6 @@ def sample_block(
                 some.append(differences(image[tuple(behind)], image[tuple(here)], picked))
         found.append(np.concatenate(some))
     return first, found
-
-
-def _whole_sum(pixels: HostArray) -> int:
-    """Return the exact sum of integers."""
-    if pixels.dtype.itemsize < 8:
-        return int(pixels.sum(dtype=np.int64))
-    high, low = pixels >> 32, pixels & 0xFFFFFFFF
-    return (int(high.sum(dtype=np.int64)) << 32) + int(low.sum(dtype=np.int64))
 
 
 def count_block(

@@ -260,11 +260,13 @@ def _sum_moments(
     shape = (len(corner), *(4,) * rank)
 
     def weighted(centers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum each channel around centers, (N, rank, C)."""
+        """Sum each channel around centers, (N, rank, C); NaN where the sum is not finite."""
         parts = np.empty((*shape, channels))
         for channel in range(channels):
             around = np.ascontiguousarray(centers[..., channel])
-            parts[..., channel] = found.weighted(flat, channel, around).reshape(shape)
+            sums = found.weighted(flat, channel, around)
+            sums[~np.isfinite(sums[:, 0])] = np.nan
+            parts[..., channel] = sums.reshape(shape)
         return parts
 
     sums: dict[str, NDArray[np.float64]] = {}

@@ -397,9 +397,9 @@ class Counts:
             table[row, greatest] = most
         values = high = None
         if self.values is not None and other.values is not None:
-            values = _merge_values(
-                len(labels), rows, (self.values, other.values), (self.pixels, other.pixels)
-            )
+            parts, pixels = (self.values, other.values), (self.pixels, other.pixels)
+            with np.errstate(all="ignore"):  # of infinite and very large values
+                values = _merge_values(len(labels), rows, parts, pixels)
         if self.high is not None:
             high = np.zeros((len(labels), len(self.layout.wide_columns)))
             for row, part in zip(rows, (self, other), strict=True):
@@ -432,7 +432,8 @@ def means_of(values: Values, pixels: NDArray[np.int64]) -> NDArray[np.float64]:
 def deviations_of(values: Values, pixels: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the sum of squared distances of values from their mean, (N, C)."""
     if values.squares is None:
-        return np.asarray(values.deviations)
+        found = np.asarray(values.deviations)  # rounding puts the mean of equal values beside them
+        return np.where((values.lows == values.highs) & np.isfinite(found), 0.0, found)
     # Sums around the integer next to the mean are exact: products wrap around at 2**64.
     count = pixels[:, None]
     near = np.rint(values.sums / count).astype(np.int64)

@@ -348,9 +348,17 @@ def _find_in_integers(pixels: HostArray, method: str) -> tuple[float, bool]:
     if method != "mean":
         return level_of_integers(counts, first, width, method), False
     if pixels.dtype.itemsize > 2:
-        return float(np.mean(pixels)), False
+        return sum_of_integers(pixels) / pixels.size, False
     total = int(np.dot(counts, np.arange(len(counts)))) + first * pixels.size
     return total / pixels.size, False
+
+
+def sum_of_integers(pixels: HostArray) -> int:
+    """Return the exact sum of gray values."""
+    if pixels.dtype.itemsize < 8:
+        return int(pixels.sum(dtype=np.int64))
+    high, low = pixels >> 32, pixels & 0xFFFFFFFF
+    return (int(high.sum(dtype=np.int64)) << 32) + int(low.sum(dtype=np.int64))
 
 
 def level_of_integers(counts: NDArray[np.int64], first: int, width: int, method: str) -> float:

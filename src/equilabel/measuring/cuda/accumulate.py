@@ -57,6 +57,10 @@ TALLEST = 256  # rows of a warp, at most
 WARPS = 1 << 14  # enough to keep a GPU busy
 BITS = 62  # of a sum
 SURE = 36  # bits of the greatest value of a label that are added at least
+GREATEST = cupy.ReductionKernel(  # of all finite absolute values
+    "T value", "float64 greatest", "isfinite(double(value)) ? fabs(double(value)) : 0.0",
+    "max(a, b)", "greatest = a", "0", "equilabel_greatest",
+)  # fmt: skip
 
 
 class Accumulator:
@@ -82,6 +86,7 @@ class Accumulator:
             return
         table = _zeros(self._count, layout.width)
         source.count(layout, self._count - 1, table)
+        self._counts = table  # their first column has the pixels of labels
         self._slots = Slots(table, dense=source.flat is None)
         self.table, self.labels = self._slots.table, self._slots.labels
         if source.ids is not None:
@@ -118,8 +123,8 @@ class Accumulator:
             around = self._slots.spread(np.ascontiguousarray(middle)), self._slots.spread(scales)
             function = kernel("measuring/cuda/intensity", f"add_squares<{types}>")
             self._launch(function, values[:, channel], values.shape[1], *around, table)
-            found = np.ldexp(self._slots.fetch(table).astype(np.float64), -scales)
-            sums[:, channel] = np.where(fits, found, np.inf)
+            whole = np.where(fits, self._slots.fetch(table).astype(np.float64), np.inf)
+            sums[:, channel] = np.ldexp(whole, -scales)
         sums[~np.isfinite(centers)] = np.nan
         return sums
 
@@ -175,9 +180,10 @@ class Accumulator:
 
         `logs`, (N,) or (N, K), are logarithms to base 2 of the greatest absolute values.
         """
-        most = np.log2(self.table[:, 0]).reshape(-1, *[1] * (logs.ndim - 1)) + logs
+        # As `bits_of` in intensity.cu: the bits of the number of pixels, rounded up.
+        most = np.frexp(self.table[:, 0] - 1)[1].reshape(-1, *[1] * (logs.ndim - 1)) + logs
         scales: np.ndarray = BITS - 1 - np.ceil(most)
-        return scales.clip(-1000, 1000).astype(np.int32)
+        return scales.clip(-1200, 1200).astype(np.int32)
 
     def _gray(self, values: Array) -> tuple[np.ndarray, ...]:
         """Return sums of values of small types, and of their squares."""
@@ -189,23 +195,34 @@ class Accumulator:
     def _values(self, values: Array, channel: int) -> tuple[np.ndarray, ...]:
         """Return sums, minima and maxima of the values of each label, (N,), and flags."""
         if values.dtype.kind in "ui" and values.itemsize <= 4:
-            return self._add_values(values, channel, None)
-        scales = self._scales(np.full(len(self.labels), _log(_greatest(values))))
-        found = self._add_values(values, channel, scales)
-        reach = _log(_reach(*found[1:3]))
-        own = self._scales(reach)
-        if (scales < np.minimum(own, SURE - reach)).any():  # other pixels have far greater values
-            found = self._add_values(values, channel, own)
+            return self._add_values(values, channel)
+        greatest = int(_log(float(GREATEST(values)) if values.size else 0.0))
+        scales = self._scales(np.full(len(self.labels), greatest))
+        found = self._add_values(values, channel, scales, BITS - 1 - greatest)
+        reach = _reach(*found[1:3])
+        own = self._scales(_log(reach))
+        if (scales < np.minimum(own, SURE - _log(reach)))[reach > 0].any():
+            found = self._add_values(values, channel, own)  # other pixels have far greater values
         return found
 
     def _add_values(
-        self, values: Array, channel: int, scales: np.ndarray | None
+        self,
+        values: Array,
+        channel: int,
+        scales: np.ndarray | None = None,
+        bits: int | None = None,
     ) -> tuple[np.ndarray, ...]:
+        """Return what `_values` does; with `bits`, the device finds scales from those of a sum."""
         table = _zeros(self._count, 4)
         types = f"{type_name(self._flat)}, {type_name(values)}"
-        there = cupy.empty(0, np.int32) if scales is None else self._slots.spread(scales)
+        there = cupy.empty(0, np.int32)
+        if scales is not None and bits is None:
+            there = self._slots.spread(scales)
         function = kernel("measuring/cuda/intensity", f"add_values<{types}>")
-        self._launch(function, values[:, channel], values.shape[1], there, table)
+        self._launch(
+            function, values[:, channel], values.shape[1], there,
+            self._counts, self.layout.width, bits or 0, table,
+        )  # fmt: skip
         found = self._slots.fetch(table)
         whole, flags = found[:, 0], found[:, 3]
         keys = found.view(np.uint64)
@@ -248,16 +265,6 @@ def _plain(values: Array) -> Array:
     elif values.dtype == np.float16:
         values = values.astype(np.float32)
     return cupy.ascontiguousarray(values)
-
-
-def _greatest(values: Array) -> float:
-    """Return the greatest absolute value that is finite."""
-    if values.size == 0:
-        return 0.0
-    if values.dtype.kind == "f":
-        finite = cupy.where(cupy.isfinite(values), cupy.abs(values), 0)
-        return float(finite.max())
-    return max(abs(float(values.min())), abs(float(values.max())))
 
 
 def _reach(low: np.ndarray, high: np.ndarray) -> np.ndarray:

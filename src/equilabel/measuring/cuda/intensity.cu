@@ -86,11 +86,20 @@ __device__ inline u8 multiples(double value, int scale)
     return static_cast<u8>(__double2ll_rn(scalbn(value, scale)));
 }
 
-// Four columns for each label: the sum, the greatest of ~key and of key, and flags.
+// The number of bits of a number of pixels, rounded up.
+__device__ inline int bits_of(u8 pixels)
+{
+    return 64 - __clzll(static_cast<Index>(pixels - 1));
+}
+
+// Four columns for each label: the sum, the greatest of ~key and of key, and flags. Values that are not exact are
+// added as multiples of 2^-scale of their label; without `scales`, it leaves `bits` for the greatest value times the
+// pixels of the label, which a table of so many columns counts in its first.
 template <typename Label, typename Value>
 __global__ void __launch_bounds__(256)
     add_values(const Label* __restrict__ labels, const Value* __restrict__ values, int channels,
-               const ImageLayout layout, u8 most, const int* __restrict__ scales, u8* table)
+               const ImageLayout layout, u8 most, const int* __restrict__ scales, const u8* __restrict__ counts,
+               Index columns, int bits, u8* table)
 {
     u8 sum = 0, low = 0, high = 0;
     unsigned flags = 0;
@@ -125,7 +134,7 @@ __global__ void __launch_bounds__(256)
         flags = 0;
     };
     const auto open = [&](Index label) {
-        if constexpr (!EXACT<Value>) scale = scales[label];
+        if constexpr (!EXACT<Value>) scale = scales ? scales[label] : bits - bits_of(counts[label * columns]);
     };
     sum_columns<true>(labels, values, channels, layout, most, open, add, close);
 }
