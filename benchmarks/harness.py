@@ -62,6 +62,13 @@ def interleave(
     }
 
 
+def warm_up(run: Callable[[], Any], seconds: float = 20) -> None:
+    """Call until a machine that was idle, with a GPU, has its usual speed: some 20 seconds."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        run()
+
+
 def peak_memory(run: Callable[[], Any]) -> int:
     """Return the bytes that a call holds at most beside what was there before.
 

@@ -25,7 +25,7 @@ from equilabel.measuring.counts import Layout
 from equilabel.measuring.cuda.sources import LabelSource, RunSource
 from equilabel.papers import load_passes, load_recipe
 from equilabel.runs.cuda import passes as runs
-from harness import store
+from harness import store, warm_up
 from label_cuda import (
     ROUNDS,
     SOURCE,
@@ -265,6 +265,7 @@ def main() -> None:
         "labels": label_rows,
         "occupation": lambda: occupation_rows(module),
     }
+    warm_up(partial(label, cupy.ones((4096, 4096), bool), return_num=True))
     for name, part in parts.items():
         if name in chosen.only:
             began = time.perf_counter()

@@ -29,7 +29,7 @@ from skimage.measure import label, regionprops_table
 from skimage.segmentation import watershed
 
 from equilabel import samples, segment
-from harness import interleave, peak_memory, store
+from harness import interleave, peak_memory, store, warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,6 +194,7 @@ def measure_cuda() -> list[dict[str, Any]]:
     driver = cupy.cuda.runtime.driverGetVersion()
     about = {"card": device["name"].decode(), "versions": known, "driver": driver}
     rows: list[dict[str, Any]] = [about]
+    warm_up(partial(waiting, partial(segment, cupy.asarray(draw(SHAPES[1])), split=True, **RECIPE)))
     for shape in (*SHAPES[1:4], (8192, 8192), (256, 512, 512)):
         image = cupy.asarray(draw(shape))
         for split in (False, True):
