@@ -166,7 +166,8 @@ def properties() -> str:
     rows = []
     for row in PROPERTIES.values():
         axes = " or ".join(map(str, row.ranks)) or "any"
-        own = {"hull": "hulls", "corners": "hulls", "filled": "runs", "median": "runs"}
+        own = {"hull": "hulls", "corners": "hulls", "filled": "runs"}
+        own |= dict.fromkeys(("median", "percentiles"), "runs")
         made = next((own[need] for need in row.needs if need in own), "counts")
         made = made if row.counted else "host"
         values = "yes" if row.intensity else ""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # option stand beside it.
 LABELED = 8
 KNOWN = {**options_of(SegmentOptions), **options_of(ImageOptions)}
-EACH = {name: option.bytes_each for name, (_, option) in KNOWN.items()}
+EACH = {name: option.bytes_each for name, (_, option) in KNOWN.items() if option.bytes_each}
 LOCAL, PER_OBJECT, METHODS, BALL = 4, 60, 12, 36
 BLOCK, SMOOTHED, SPLIT = 24, 16, 60  # bytes per element of a block; more if filtered, or split
 FILTERS = ("sigma", "background", "opening", "closing")  # which use neighbors of a pixel
@@ -27,10 +27,10 @@ def of_pixels(given: Mapping[str, Any], each: int = LABELED) -> tuple[int, int]:
 
     `given` are its arguments; `each` is the number of bytes per pixel without optional stages.
 
-    >>> of_pixels({}), of_pixels({"sigma": 2, "split": True})
+    >>> of_pixels({"split_by": "shape"}), of_pixels({"sigma": 2, "split": True})
     ((8000000, 8), (8000000, 72))
     """
-    asked = {name for name in EACH if EACH[name] and given.get(name) not in NOTHING}
+    asked = {name for name in EACH if given.get(name) not in (*NOTHING, KNOWN[name][0])}
     for name in sorted(asked):
         if not any(name in group and name != min(asked & group) for group in SHARED):
             each += EACH[name]

@@ -13,7 +13,7 @@ DEPTH = (  # of `split` as a length
     "object: its radius must be smaller by more than this. Lower it to separate more objects."
 )
 BESIDE = (  # of files of markers and masks
-    "A file of the shape of the image, for all images; or a pattern with the name of each, such as "
+    "A file of the shape of the image; or a pattern with the name of each image, such as "
     "'seeds/{name}_points.tif'."
 )
 EVERY = ("batch", "segment", "measure")
@@ -100,15 +100,15 @@ class SegmentOptions:
     block_size: Any = option(
         None,
         "lengths",
-        "Each pixel is compared with the average of a block of this side around it, less the "
-        "offset. Choose it larger than the objects.",
+        "Each pixel is compared with the mean, weighted by a Gaussian, of a block of this side, "
+        "less the offset. Choose it larger than the objects.",
         before="Of --threshold local.",
         after="An odd number of pixels, or a length with its unit (20um).",
     )
     offset: Any = option(
         0.0,
         "number",
-        "Subtracted from the average of the block. With a negative offset, objects need more "
+        "Subtracted from the mean of the block. With a negative offset, objects need more "
         "contrast.",
         before="Of --threshold local.",
         after="auto: three times the noise of the image.",
@@ -143,7 +143,7 @@ class SegmentOptions:
     split: Any = option(
         False,
         "split",
-        "Part objects where they have a neck, before they are dropped by size and measured.",
+        "Separate touching objects at their necks, before small objects are dropped and measured.",
         after=f"{DEPTH} A length in pixels (1.5) or with a unit (0.4um); if left out, 0.8 pixels, "
         "in 3D 0.65. For round objects, such as nuclei, 0.5 separates more.",
         bytes_each=60,
@@ -151,7 +151,7 @@ class SegmentOptions:
     split_by: str = option(
         "shape",
         "name",
-        "Where objects are parted: by shape, at their necks, or by intensity, along dark lines.",
+        "Where objects are separated: by shape, at their necks, or by intensity, along dark lines.",
         before="With --split: shape or intensity.",
         after="By intensity, the value of --split is a share of 0 to 1 of the gray values of the "
         "object: how much darker the line is than the dimmer part; by default 0.2.",
@@ -191,14 +191,16 @@ class SegmentOptions:
         commands=EVERY,
     )
     method: str = option(
-        "auto", "method", "Labeling algorithm: all give the same labels. 'auto' is the fastest."
+        "auto",
+        "method",
+        "Labeling algorithm: all give the same labels. 'auto' is runs, the fastest.",
     )
     device: str = option(
         "auto",
         "name",
-        "Device that computes. 'auto' is the fastest that can be used.",
+        "Device that computes. 'auto' is the one that holds the image: for files, the CPU.",
         after="Or cpu, cuda, or cuda:1 and so on if there are several GPUs: `equilabel devices` "
-        "lists what can be used.",
+        "lists them.",
     )
     properties: tuple[str, ...] | None = option(
         None,
@@ -258,8 +260,8 @@ class ImageOptions:
     markers: str | None = option(
         None,
         "name",
-        "Where objects are: those with several markers are split among them, and no others. Each "
-        "number is a marker; in a mask, each region.",
+        "File with markers, one or more for each object. Objects with several markers are split, "
+        "others stay whole. Each number is a marker; in a mask, each region.",
         after=BESIDE,
         placeholder="FILE",
         bytes_each=60,

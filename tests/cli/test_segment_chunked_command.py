@@ -138,7 +138,7 @@ def test_axes_that_are_guessed_are_noted(here, capsys):
         (
             ["--background", "9", "--background-method", "rolling_ball", "--memory-limit", "9kB"],
             "--background-method needs the image as a whole, not chunks; got a Zarr. Leave it out; "
-            "a Zarr that fits into memory takes it",
+            "an OME-Zarr that fits into memory takes it",
         ),
         (
             ["--background", "9", "--background-method", "rolling_ball", "--out", "out.zarr"],

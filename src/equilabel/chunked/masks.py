@@ -68,8 +68,9 @@ def find_threshold_of_blocks(method: str, blocks: Blocks, source: GraySource, ru
     if method == "li" and kind == "f":
         message = (
             "threshold must be a number, or a method that needs no more than a histogram, for an "
-            "image of floats in chunks; got 'li'. Pass 'otsu', 'triangle', 'yen', 'isodata' or "
-            "'minimum', or the number that threshold='li' finds in a part of the image."
+            "image in chunks of floats, or one that is smoothed; got 'li'. Pass 'otsu', "
+            "'triangle', 'yen', 'isodata', 'mean' or 'minimum', or the number that "
+            "threshold='li' finds in a part of the image."
         )
         raise ValueError(message)
     narrow = kind != "f" and source.dtype.itemsize <= 2 and method != "mean"  # all are counted

@@ -75,7 +75,7 @@ def refuse_whole(options: Options, why: str, typed: Collection[str] = ()) -> Non
         if "--memory-limit" in why:
             remedy += ", or pass a larger --memory-limit"
         elif why == "a Zarr" and name in whole:
-            remedy += "; a Zarr that fits into memory takes it, where --out is a folder for results"
+            remedy += "; an OME-Zarr that fits into memory takes it, where --out is a folder"
         option = as_typed(name)
         refuse(f"{option} needs the image as a whole, not chunks; got {why}. {remedy}.")
     if find_spec("zarr") is None:

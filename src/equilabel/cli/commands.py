@@ -151,7 +151,8 @@ def segment(
 
     IMAGE can be a Zarr or an OME-Zarr. It is read block by block, and so is a TIFF that is larger
     than --memory-limit: neither image nor labels need to fit into memory. Labels are then a Zarr,
-    `NAME_labels.zarr`, without an overlay. If --out ends in `.zarr`, or is in the folder `labels`
+    `NAME_labels.zarr`, without an overlay. Options that need the whole image, such as --split, read
+    it at once where it fits into memory. If --out ends in `.zarr`, or is in the folder `labels`
     of the OME-Zarr, it is itself the Zarr of labels, with the table and the record in it. After
     Ctrl-C, or whatever ended the run, --resume goes on with what is done. A Zarr as IMAGE, and
     --out, can be URLs, such as `s3://bucket/scan.ome.zarr`, with equilabel[cloud].

@@ -95,7 +95,7 @@ class Options(ImageOptions):
         False,
         "flag",
         "Read each folder as one volume, whose slices are its files in the order of their numbers. "
-        "INPUT are folders, and with --recursive those below them.",
+        "Pass folders; with --recursive, those below them are read, too.",
         panel=FILES,
     )
     series: int = option(
@@ -112,8 +112,8 @@ class Options(ImageOptions):
         None,
         "memory",
         "Refuse images that need more memory than this, such as 500MB or 4GB, by a forecast before "
-        "they are decoded. By default nine tenths of the free memory, divided by --jobs; on a "
-        "cluster, of the machine of each worker, divided by the threads of the cluster.",
+        "they are decoded. By default nine tenths of the free memory, divided by --jobs if there "
+        "are several; on a cluster, of the machine of each worker, divided by its threads.",
         panel=RUN,
         commands=EVERY,
     )
@@ -121,7 +121,7 @@ class Options(ImageOptions):
         "refuse",
         "word",
         "What becomes of a TIFF that needs more memory than --memory-limit: refuse it, or label it "
-        "block by block, with the same results. An OME-Zarr always is.",
+        "block by block, with the same results. An OME-Zarr is, unless its options need it whole.",
         panel=RUN,
         words=("refuse", "chunked"),
         commands=("batch",),

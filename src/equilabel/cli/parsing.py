@@ -270,7 +270,7 @@ Inputs = Annotated[
     list[str] | None,
     Argument(
         metavar="INPUT...",
-        help="Images (TIFF, PNG, JPEG, BMP), folders that contain images, or patterns such as "
+        help="Images (TIFF, PNG, JPEG, BMP, OME-Zarr), folders of images, or patterns such as "
         '`"plate?/*.tif"`.',
         show_default=False,
     ),
@@ -281,7 +281,7 @@ From = Annotated[
         "--from",
         metavar="RUN.JSON",
         help="Take the options from the run.json of an earlier run, or from the record of one "
-        "image, and without INPUT its images, too. Options that are typed override it.",
+        "image, and its images if none are given. Options that are typed override it.",
         show_default=False,
     ),
 ]
@@ -290,7 +290,8 @@ Out = Annotated[
     typer.Option(metavar="FOLDER", help="Folder to write results to. It is created if needed."),
 ]
 Image = Annotated[
-    str, Argument(metavar="IMAGE", help="The image: TIFF, PNG, JPEG or BMP.", show_default=False)
+    str,
+    Argument(metavar="IMAGE", help="A TIFF, PNG, JPEG, BMP or Zarr.", show_default=False),
 ]
 Labels = Annotated[
     list[str] | None,
@@ -381,7 +382,7 @@ def _annotation(name: str, default: Any, option: Option) -> Any:
     flags = option.flags or (as_typed(name),)
     text, metavar = option.help, option.placeholder or KINDS[option.kind].placeholder
     if option.kind == "method":
-        text += f" The others are {', '.join(IMAGE_METHODS)}."
+        text += f" There are {', '.join(IMAGE_METHODS)}."
     return Annotated[
         (bool if default is not None else bool | None) if flag else str | None,
         typer.Option(

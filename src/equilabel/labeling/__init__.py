@@ -223,7 +223,7 @@ def label(
     Notes
     -----
     Besides the labels, the default method needs about 0.3 bytes per pixel for smooth images, and up
-    to 6 in the worst case. It uses as many threads as the process has cores; the environment
+    to 4.3 in the worst case. It uses as many threads as the process has cores; the environment
     variable EQUILABEL_NUM_THREADS sets another number.
 
     On a GPU, the call returns before the labels are computed, unless `return_num` requires their
