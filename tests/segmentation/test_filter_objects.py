@@ -1,6 +1,9 @@
 """Objects of a segmentation within ranges of their measurements."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -154,3 +157,28 @@ def test_a_table_of_regionprops_table_serves():
         filter_objects(LABELS, "area > 1", {**table, "area": np.ones(2)})
     with pytest.raises(TypeError, match="table must be a DataFrame"):
         filter_objects(LABELS, "area > 1", {"label": [1, 2]})
+
+
+def test_rows_of_a_stack_may_be_in_any_order():
+    labels = np.array([[[1, 1, 0]], [[1, 0, 0]]])
+    table = measure(labels, properties=["frame", "label", "area"], stacked=True)
+    for given in (table, table[::-1]):
+        kept, rows = filter_objects(labels, "area > 1", given, stacked=True)
+        assert kept.tolist() == [[[1, 1, 0]], [[0, 0, 0]]]
+        assert rows[["frame", "area"]].to_numpy().tolist() == [[0, 2]]
+    assert len(measure(labels[:0], stacked=True)) == 0
+
+
+def test_rows_of_a_segmentation_are_in_the_order_of_labels():
+    found = segment(np.array([[9, 9, 0, 9, 0, 9, 9]]), 5)
+    mixed = replace(found, table=found.table.sort_values("area"))
+    with pytest.raises(ValueError, match="for each, in order"):
+        filter_objects(mixed, "area > 1")
+
+
+def test_columns_of_pandas_with_missing_values_and_labels_as_floats():
+    labels = np.array([[1, 1, 0, 2]])
+    table = pd.DataFrame({"label": [1.0, 2.0], "x": pd.array([None, 3], dtype="Int64")})
+    assert filter_objects(labels, "x > 1", table)[0].tolist() == [[0, 0, 0, 1]]
+    with pytest.raises(ValueError, match="must not have negative labels; got -2"):
+        filter_objects(labels - 2, "x > 1", pd.DataFrame({"label": [-1, -2], "x": [1, 2]}))

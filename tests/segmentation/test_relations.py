@@ -192,6 +192,7 @@ def test_relations_in_a_stack():
     ("call", "text"),
     [
         (lambda: contacts(np.array([[-1, 1]])), "labels must not be negative; got -1"),
+        (lambda: contacts(np.array([[2**63, 1]], "u8")), "labels must be less than 2"),
         (lambda: contacts(np.ones((2, 2))), "integer"),
         (lambda: contacts(np.ones(3, int), stacked=True), "labels must have an axis of space"),
         (lambda: contacts(np.ones((3, 3), int), connectivity=3), "connectivity must be"),

@@ -233,3 +233,18 @@ def test_regions_of_one_number_are_markers_each():
 def test_what_segment_cannot_split_by_is_refused(given, words):
     with pytest.raises((TypeError, ValueError), match=words):
         segment(nuclei_2d((30, 30)), **given)
+
+
+def test_parts_at_a_corner_belong_to_their_object():
+    """And labels that touch there are never joined."""
+    labels = np.zeros((4, 7), int)
+    labels[:3, :5] = labels[3, 5] = 1
+    labels[3, 6] = 9
+    points = np.zeros((4, 7), int)
+    points[1, 0], points[1, 4] = 1, 2
+    found = split_touching(labels, markers=points)
+    assert found[1].tolist() == [1, 1, 1, 2, 2, 0, 0]
+    assert found[3].tolist() == [0, 0, 0, 0, 0, 2, 3]
+    assert split_touching(labels[:0], markers=points[:0]).shape == (0, 7)
+    with pytest.raises(ValueError, match="markers must not be negative; got -1"):
+        split_touching(labels, markers=points - 1)

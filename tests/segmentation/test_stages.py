@@ -34,7 +34,22 @@ def test_the_background_is_that_of_a_top_hat(dtype, radii):
     box = morphology.footprint_rectangle([2 * radius + 1 for radius in radii])
     found = subtract_background(image, radii)
     np.testing.assert_array_equal(found, morphology.white_tophat(image, box, mode="ignore"))
-    assert found.dtype == image.dtype
+    assert found.dtype == dtype.replace("i", "u")
+
+
+@pytest.mark.parametrize("method", ["top_hat", "rolling_ball"])
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8"])
+def test_the_background_of_signed_integers_does_not_overflow(dtype, method):
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    image = np.full((40, 40), least, dtype)
+    image[10:20, 10:20] = most
+    bright = subtract_background(image, 15, method=method)
+    dark = subtract_background(~image, 15, method=method, dark=True)
+    assert (bright.min(), dark.max()) == (0, 0)
+    assert bright[15, 15] > 0.99 * (most - least) > 0.99 * most > -dark[0, 0]
+    assert -dark[15, 15] > 0.99 * (most - least)
+    found = segment(image, background=15, background_method=method, properties=["area"])
+    assert found.table["area"].tolist() == [100]
 
 
 def test_the_background_of_half_precision_is_that_of_single_precision():

@@ -17,7 +17,7 @@ def slow_tracks(labels, min_overlap=0.0):
     def shared(one, other):
         both = int(np.sum((labels[one[0]] == one[1]) & (labels[other[0]] == other[1])))
         smaller = min(np.sum(labels[t] == v) for t, v in (one, other))
-        return both if both and both >= min_overlap * smaller else 0
+        return both if both and both / smaller >= min_overlap else 0
 
     def best(one, others):
         ranked = sorted((-shared(one, other), other[1]) for other in others)
@@ -211,3 +211,9 @@ def test_labels_of_any_size_are_numbered_by_track(largest):
     tracks = pd.DataFrame({"frame": [0, 0, 0, 1, 1, 1], "label": [2, 4, largest, 2, 7, largest]})
     tracks["track"] = [5, 6, 1, 5, 3, 8]
     assert label_tracks(labels, tracks).tolist() == [[[6, 0, 1, 5]], [[8, 0, 3, 5]]]
+
+
+def test_an_overlap_that_equals_the_smallest_one_is_a_link():
+    labels = np.zeros((2, 1, 40), int)
+    labels[0, 0, :25] = labels[1, 0, 11:36] = 1  # they share 14 of 25 pixels: 25 * 0.56 > 14
+    assert track_overlaps(labels, min_overlap=0.56).track.tolist() == [1, 1]

@@ -106,6 +106,9 @@ def checked_labels(labels: Any, name: str, stacked: Any, most: int = 6) -> tuple
     if numbers.size and numbers.dtype.kind == "i" and (least := int(numbers.min())) < 0:
         message = f"{name} must not be negative; got {least}. Number objects from 1."
         raise ValueError(message)
+    if numbers.size and numbers.dtype == np.uint64 and (most := int(numbers.max())) >= 2**63:
+        message = f"{name} must be less than 2^63; got {most}. Number objects from 1."
+        raise ValueError(message)
     return numbers, stacked, rank
 
 

@@ -44,7 +44,7 @@ def check_threshold(threshold: object) -> str | float | tuple[float, float]:
                 "them."
             )
             raise ValueError(message)
-        return float(low), float(high)
+        return low, high
     return check_number("threshold", threshold)
 
 
@@ -136,6 +136,18 @@ def beside(name: str, array: Any, labels: HostArray, of: str = "labels") -> Host
         message = f"{name} must have the shape of the {of}, {labels.shape}; got {found.shape}."
         raise ValueError(message)
     return found
+
+
+def check_markers(markers: Any, labels: HostArray, of: str = "labels") -> HostArray:
+    """Return markers on the host; raise TypeError or ValueError unless they are beside labels."""
+    seeds = beside("markers", markers, labels, of)
+    if seeds.dtype.kind not in "bui":
+        message = f"markers must be a mask or integers; got {seeds.dtype}. Pass label(markers)."
+        raise TypeError(message)
+    if seeds.dtype.kind == "i" and (least := int(seeds.min(initial=0))) < 0:
+        message = f"markers must not be negative; got {least}. Pass markers > 0, or number them."
+        raise ValueError(message)
+    return seeds
 
 
 def finite(image: HostArray) -> NDArray[np.float64]:

@@ -142,7 +142,7 @@ def smooth(
     Equal to ``skimage.filters.gaussian(image, sigma, preserve_range=True)`` except for rounding:
     beyond its border, the image is continued by its last pixel. NaN and infinite pixels are not
     changed, and do not contribute to their neighbors. A constant image stays constant to the last
-    bit.
+    bit; a frame that is constant in a stack that is not may be rounded.
 
     Examples
     --------
@@ -387,9 +387,10 @@ def subtract_background(
     Returns
     -------
     array
-        0 in the background, positive in objects (dark: negative). Of the type of `image`; with dark
-        objects, unsigned types become signed types that hold the result (uint64: float64). NaN and
-        infinite pixels are not changed, and do not contribute to the background.
+        0 in the background, positive in objects (dark: negative). Of the type of `image`, but for
+        integers the unsigned type of its size; with dark objects the signed type of twice its size
+        (64 bits: float64). NaN and infinite pixels are not changed, and do not contribute to the
+        background.
 
     Raises
     ------
@@ -425,20 +426,30 @@ def subtract_background(
     if pixels.size == 0 or pixels.dtype == np.bool_:
         return pixels
     least, most = ("maximum", "minimum") if dark else ("minimum", "maximum")
-    if dark and pixels.dtype.kind == "u":
-        signed = {1: np.int16, 2: np.int32, 4: np.int64, 8: np.float64}
-        pixels = pixels.astype(signed[pixels.dtype.itemsize])
+    if dark and pixels.dtype.kind in "iu":
+        wide = {1: np.int16, 2: np.int32, 4: np.int64, 8: np.float64}
+        pixels = pixels.astype(wide[pixels.dtype.itemsize])
     if method == "rolling_ball":
         host: HostArray = fetch(pixels)
         level: HostArray = library(pixels).asarray(background_of_ball(host, radii, dark=dark))
-        return pixels - level
+        return _difference(pixels, level, dark)
     if pixels.dtype.kind != "f":
-        return pixels - _extreme(most, _extreme(least, pixels, sides), sides)
+        return _difference(pixels, _extreme(most, _extreme(least, pixels, sides), sides), dark)
     finite = np.isfinite(pixels)
     far = pixels.dtype.type(-np.inf if dark else np.inf)
     inner = _extreme(least, np.where(finite, pixels, far), sides)
     level = _extreme(most, np.where(np.isfinite(inner), inner, -far), sides)
-    return np.where(finite, pixels - np.where(finite, level, 0), pixels)
+    with np.errstate(over="ignore"):
+        return np.where(finite, pixels - np.where(finite, level, 0), pixels)
+
+
+def _difference(pixels: HostArray, level: HostArray, dark: bool) -> HostArray:
+    """Subtract a background; that of bright integers is at most the pixels: exact modulo 2^bits."""
+    if dark or pixels.dtype.kind != "i":
+        return pixels - level
+    unsigned = np.dtype(f"u{pixels.dtype.itemsize}")
+    found: HostArray = pixels.astype(unsigned) - level.astype(unsigned)
+    return found
 
 
 def _extreme(name: str, values: HostArray, sides: Sequence[int]) -> HostArray:

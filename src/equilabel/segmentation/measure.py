@@ -20,6 +20,7 @@ from equilabel.arguments import (
 from equilabel.devices import fetch, is_on_cuda, library, take
 from equilabel.measuring import PROPERTIES, check_spacing, regionprops_table
 from equilabel.measuring.checks import check_labels
+from equilabel.measuring.neighbors import frame_of, frames_of
 from equilabel.storage.metadata import knows_images
 
 from .checks import image_of, renamed
@@ -116,9 +117,9 @@ def measure(
     if "frame" in names and not stacked:  # raises the error of `segment`
         regionprops_table(numbers[:0], properties=("frame",))
     parts = []
-    for k in range(len(numbers)) if stacked else (...,):
-        some = None if values is None else values[k]
-        parts.append(_measure_one(numbers[k], some, names, k, spacing))
+    for k in frames_of(numbers, stacked):
+        some = None if values is None else frame_of(values, k)
+        parts.append(_measure_one(frame_of(numbers, k), some, names, k, spacing))
     table: pd.DataFrame = pd.concat(parts, ignore_index=True)
     if not track:
         return table
@@ -166,7 +167,7 @@ def filter_objects(
         A condition on columns of the table, ``"area > 20 and circularity > 0.8"``; names that are
         no words of Python are quoted, ``"`bbox-0` > 5"``. Or for each column the smallest and the
         largest value to keep, where None means no limit. Objects with a missing value in a column
-        do not meet a comparison with it.
+        do not meet a comparison with it, except ``!=``.
     table : pandas.DataFrame or dict of array, optional
         Measurements of labels, as of `measure` or `regionprops_table`, with a column "label" and a
         row for each label. By default what the condition names is measured.
@@ -174,7 +175,7 @@ def filter_objects(
         As for `measure`, if there is no table.
     stacked : bool
         Whether the first axis of labels counts independent images, whose labels may repeat. A table
-        has the rows of `measure`, image by image.
+        without a column "frame" has the rows of `measure`, image by image.
 
     Returns
     -------
@@ -217,17 +218,23 @@ def filter_objects(
         refuse_columns("condition", names, list(PROPERTIES))
         table = measure(source, image, names, spacing=spacing, stacked=stacked)
     table = check_table(table, columns=("label",), remedy=" Pass measure(labels).")
+    if stacked and "frame" in table:
+        table = table.sort_values(["frame", "label"], kind="stable")
     labels, kept = _integers(source), meets(table, wanted)
     images = labels if stacked else labels[np.newaxis]
     here = [fetch(library(one).unique(one)) for one in images]
     expected = np.concatenate([np.empty(0, np.int64), *(each[each != 0] for each in here)])
     owners = table["label"].to_numpy()
+    if (expected < 0).any():
+        message = f"found must not have negative labels; got {expected.min()}. Number from 1."
+        raise ValueError(message)
     if not np.array_equal(expected, owners if stacked else np.sort(owners)):
         message = (
             f"table must have one row for each label; got {len(owners)} rows for "
             f"{len(expected)} labels. Pass measure(labels)."
         )
         raise ValueError(message)
+    owners = owners.astype(expected.dtype)  # after a merge of tables they are floats
     if not stacked:
         return _keep_labels(labels, owners, kept), _renumbered(table, kept)
     out = library(labels).empty(labels.shape, np.int64 if len(owners) >= 2**31 else np.int32)
@@ -267,10 +274,13 @@ def _labels_of(found: Any) -> Array:
         message = f"found must hold labels in an array; got {shown(str(held))}. Open it with Zarr."
         raise TypeError(message)
     labels = _integers(held if is_on_cuda(held) else as_host_array("labels", held)).copy()
-    rows, num = len(check_table(found.table)), check_whole("num", found.num, 0)
-    if rows != num or (labels.size and not 0 <= int(labels.min()) <= int(labels.max()) <= num):
+    table, num = check_table(found.table), check_whole("num", found.num, 0)
+    rows = np.arange(1, len(table) + 1)
+    ordered = len(rows) == num and np.array_equal(table.get("label", rows), rows)
+    if not ordered or (labels.size and not 0 <= int(labels.min()) <= int(labels.max()) <= num):
         message = (
-            f"labels must be 0 to num, with a row of the table for each; got num={shown(num)}."
+            "labels must be 0 to num, with a row of the table for each, in order; got "
+            f"num={shown(num)}."
         )
         raise ValueError(message)
     return labels

@@ -102,7 +102,7 @@ class Objects(NamedTuple):
             ]
             found.append(np.stack([*places, pixels]))
         before, after, pixels = np.concatenate(found, axis=1)
-        kept = pixels >= share * np.minimum(self.sizes[before], self.sizes[after])
+        kept = pixels / np.minimum(self.sizes[before], self.sizes[after]) >= share
         return before[kept], after[kept], pixels[kept]
 
 
@@ -456,7 +456,7 @@ def _relate_one(
 def _with_means(below: pd.DataFrame, above: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Add the means of the measurements of children to the table of their parents."""
     keys = [name for name in ("frame", "label") if name in below]
-    table = check_table(table, columns=keys)
+    table = check_table(table, columns=keys).reset_index(drop=True)
     of = [*keys[:-1], "parent"]
     values = table.select_dtypes("number").columns.difference(of + keys, sort=False)
     joined = below[[*keys, "parent"]].merge(table[[*keys, *values]], on=keys, how="left")

@@ -255,6 +255,8 @@ def _measurements(table: pd.DataFrame | None, stacked: bool) -> dict[tuple[int, 
         return {}
     table = check_table(table, columns=("label", "frame")[: 1 + stacked])
     values = table.select_dtypes("number").drop(columns=["label", "frame"], errors="ignore")
+    masked = [name for name, kind in values.dtypes.items() if not isinstance(kind, np.dtype)]
+    values = values.astype(dict.fromkeys(masked, float))  # of pandas: pd.NA is NaN then
     frames = table["frame"].tolist() if stacked else [0] * len(table)
     keys = zip(map(int, frames), map(int, table["label"].tolist()), strict=True)
     rows = (

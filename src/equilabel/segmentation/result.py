@@ -173,7 +173,8 @@ def meets(
         refuse_columns("condition", columns_in("condition", wanted), list(map(str, table)))
         with np.errstate(all="ignore"):
             found: Any = table.eval(wanted, engine="python")
-        rows = np.asarray(found)
+        missing = getattr(found, "dtype", None) == "boolean"  # of pandas, where values are missing
+        rows = np.asarray(found.fillna(False).astype(bool) if missing else found)
         if rows.shape != (len(table),) or rows.dtype != np.bool_:
             message = f"condition must compare columns, as in 'area > 20'; got {shown(wanted)}."
             raise ValueError(message)

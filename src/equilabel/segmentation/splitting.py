@@ -20,7 +20,7 @@ from equilabel.measuring import check_spacing, count_labels, make_request
 from equilabel.measuring.measurement import Measurement
 from equilabel.measuring.moments import covariance
 
-from .checks import beside, finite, place_like
+from .checks import beside, check_markers, finite, place_like
 from .filters import in_finest_pixels
 
 if TYPE_CHECKING:
@@ -310,15 +310,6 @@ def number_parts(
 # ---- Parts around given markers
 
 
-def check_markers(markers: Any, labels: HostArray, of: str = "labels") -> HostArray:
-    """Return markers on the host; raise TypeError or ValueError unless they are beside labels."""
-    seeds = beside("markers", markers, labels, of)
-    if seeds.dtype.kind not in "bui":
-        message = f"markers must be a mask or integers; got {seeds.dtype}. Pass label(markers)."
-        raise TypeError(message)
-    return seeds
-
-
 def _split_at_markers(
     labels: HostArray, markers: Any, image: HostArray | None, rule: Rule
 ) -> HostArray:
@@ -331,6 +322,8 @@ def _split_at_markers(
     from skimage.segmentation import watershed
 
     seeds = check_markers(markers, labels)
+    if labels.size == 0:
+        return labels
     if (seeds == seeds.max(initial=0)).sum() == np.count_nonzero(seeds):  # a mask, of any type
         seeds = label(seeds != 0, stacked=rule.stacked)
     if not (seeds[labels > 0] > 0).any() and (seeds > 0).any():
@@ -348,7 +341,7 @@ def _split_at_markers(
             continue
         numbered = numbered.reshape(own.shape) + (known[0] != 0)
         relief = -_radii(own, rule) if image is None else -finite(image[box])
-        parts = watershed(relief, numbered.astype(np.int32), mask=own)
+        parts = watershed(relief, numbered.astype(np.int32), rule.connectivity, mask=own)
         out[box][own] = most + parts[own]
         most += count
     return out

@@ -14,7 +14,7 @@ from equilabel.measuring import PROPERTIES, DeviceTable, check_spacing, count_la
 from equilabel.measuring.properties import make_plan
 
 from .binarization import apply_threshold
-from .checks import beside, check_block, finite, place_like
+from .checks import beside, check_block, check_markers, finite, place_like
 from .filters import (
     METHODS,
     each_piece,
@@ -24,7 +24,6 @@ from .filters import (
 )
 from .result import columns_in, meets, refuse_columns
 from .splitting import (
-    check_markers,
     check_share,
     make_rule,
     shape_properties,
