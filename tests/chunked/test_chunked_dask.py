@@ -7,6 +7,7 @@ from collections import Counter
 import dask.array as da
 import numpy as np
 import pytest
+import zarr
 from scipy.ndimage import uniform_filter
 
 from equilabel import label, label_chunked, segment, segment_chunked
@@ -122,6 +123,64 @@ def test_an_array_in_memory_is_labeled_as_a_whole(monkeypatch, tmp_path):
         label_chunked(image, chunks=8, progress=1)
 
 
+@pytest.mark.parametrize(
+    ("block", "error", "message"),
+    [
+        (lambda block: block[:, 1:], ValueError, "blocks as announced, bool of shape .8, 8."),
+        (lambda block: block[:, :1], ValueError, "blocks as announced, bool of shape .8, 8."),
+        (lambda block: block * 0.5, ValueError, "got float64 of shape"),
+        (lambda _: next(iter(())), RuntimeError, "StopIteration"),
+    ],
+    ids=["shape", "broadcast", "type", "the end of an iterator"],
+)
+def test_a_block_that_is_not_as_announced_is_an_error(block, error, message):
+    image = IMAGE[0] > 0.5
+    lazy = da.from_array(image, chunks=8).map_blocks(block, dtype=bool, meta=np.empty((0, 0), bool))
+    for scheduler in ("synchronous", "threads"):
+        with pytest.raises(error, match=message):
+            label_chunked(lazy, scheduler=scheduler)
+    wide = da.from_array(image, chunks=8).map_blocks(
+        np.array, dtype=int, meta=np.empty((0, 0), int)
+    )
+    np.testing.assert_array_equal(label_chunked(wide), label(image))
+
+
+def test_a_run_does_not_go_on_with_a_zarr_of_other_pixels(tmp_path):
+    """Dask names an array that reads a Zarr after its path."""
+    stored = zarr.save_array(tmp_path / "image.zarr", IMAGE[0]) or zarr.open(
+        tmp_path / "image.zarr"
+    )
+
+    def stop(stage, done, total):
+        if stage == "label":
+            raise KeyboardInterrupt
+
+    for change in (False, True):
+        out = tmp_path / f"labels{change}"
+        with pytest.raises(KeyboardInterrupt):
+            segment_chunked(da.from_zarr(tmp_path / "image.zarr"), out=out, progress=stop)
+        if change:
+            stored[...] = IMAGE[1]
+            with pytest.raises(ValueError, match="resume must go on with the image"):
+                segment_chunked(da.from_zarr(tmp_path / "image.zarr"), out=out, resume=True)
+        else:
+            found = segment_chunked(da.from_zarr(tmp_path / "image.zarr"), out=out, resume=True)
+            assert found.threshold == segment(IMAGE[0]).threshold
+
+
+def test_arrays_of_one_zip_are_told_apart(tmp_path):
+    images = {"a": IMAGE[0] > 0.5, "b": IMAGE[1] > 0.5}
+    with zarr.storage.ZipStore(tmp_path / "both.zip", mode="w") as store:
+        for name, image in images.items():
+            zarr.create_array(store, name=name, data=image, chunks=(8, 8))
+    with zarr.storage.ZipStore(tmp_path / "both.zip", mode="r") as store:
+        both, out = zarr.open_group(store, mode="r"), tmp_path / "labels"
+        found = label_chunked(both["a"], out=out, return_num=True)[1]
+        assert found == label(images["a"], return_num=True)[1]
+        with pytest.raises(ValueError, match="resume must go on with the image"):
+            label_chunked(both["b"], out=out, resume=True)
+
+
 @pytest.mark.long
 def test_the_active_client_is_used_and_shows_the_names_of_tasks(tmp_path):
     from distributed import Client, LocalCluster
@@ -139,6 +198,8 @@ def test_the_active_client_is_used_and_shows_the_names_of_tasks(tmp_path):
             label_chunked(IMAGE > 0.5, chunks=16)
         with pytest.warns(UserWarning, match="workers is not used on a Dask cluster"):
             Engine(client, 3)
+        temporary = (label_chunked(lazy) > 0).persist()  # is read when the labels are gone
+        assert int(temporary.sum().compute()) == int((IMAGE.mean() < IMAGE).sum())
         done = cluster.scheduler.task_prefixes["label_group"].state_counts
         label_chunked(lazy, scheduler="threads")
         assert cluster.scheduler.task_prefixes["label_group"].state_counts == done

@@ -122,6 +122,25 @@ def test_an_array_that_cannot_take_labels_is_refused(out, more, message):
         label_chunked(NOISE, chunks=8, out=out, **more)
 
 
+def test_a_zarr_that_cannot_take_labels_is_refused_at_once(tmp_path):
+    path = tmp_path / "image.zarr"
+    stored = zarr.create_array(path, data=NOISE.astype(np.int32), chunks=(4,) * NOISE.ndim)
+    (tmp_path / "nowhere").symlink_to(tmp_path / "missing")
+
+    def progress(*now):
+        raise AssertionError(now)
+
+    for out, message in (
+        (stored, "out must not be the image"),
+        (path / "labels", "out must not be in the image"),
+        (tmp_path / "nowhere", "out must be a path where nothing is yet"),
+    ):
+        with pytest.raises((ValueError, FileExistsError), match=message):
+            label_chunked(stored, out=out, chunks=4, progress=progress)
+    with pytest.raises(ValueError, match="out must be writable"):
+        label_chunked(NOISE, out=zarr.open_array(path, mode="r"), chunks=4, progress=progress)
+
+
 def test_an_image_is_not_overwritten():
     image = EXPECTED.astype(np.int32)
     with pytest.raises(ValueError, match="out must not overlap label_image"):

@@ -119,15 +119,15 @@ def exabytes(folder):
         "zarr.json", "chunk_grid", "configuration", "chunk_shape", value=[4096, 4096]
     )
     set_chunks_of_array(folder)
-    return zarr.open_array(folder, mode="r")
+    return zarr.open_array(folder, mode="r+")
 
 
 def test_exabytes_are_refused_by_every_function_before_anything_is_written(here):
-    array = exabytes(Path("a.zarr"))
+    array, labels = exabytes(Path("a.zarr")), exabytes(Path("b.zarr"))
     images = [Path("a.zarr"), array, da.from_zarr(array)]
     before = sorted(Path().rglob("*"))
     for image in images:
-        for out in ("out.zarr", array):
+        for out in ("out.zarr", labels):
             with pytest.raises(OSError, match=r"must have room .*; got .* for labels of 18 PB"):
                 label_chunked(image, out=out)
         with pytest.raises(OSError, match=r"must have room .*; got .* for labels of 18 PB"):

@@ -27,7 +27,7 @@ from equilabel.storage.ome_zarr import ZarrImage, find_image
 from equilabel.storage.remote import locate
 
 from .blocks import large_sides
-from .sources import MemorySource
+from .sources import MemorySource, folder_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -114,7 +114,12 @@ def check_out(out: Any, source: Source, *, resume: bool) -> Any:
             raise ValueError(message)
         return None
     path = locate("out", out, writes=True)
-    return path if is_remote(path) else path.absolute()
+    if is_remote(path):
+        return path
+    if source.path in map(str, path.resolve().parents):
+        message = f"out must not be in the image, {source.path!r}; got {str(path)!r}. Move it."
+        raise ValueError(message)
+    return path.absolute()
 
 
 def check_array(
@@ -143,6 +148,9 @@ def check_array(
             message = "out must not overlap label_image; got the same memory. Make it a new array."
             raise ValueError(message)
         return
+    if source.path is not None and source.path == folder_of(array):
+        message = f"out must not be the image; got {source.path!r} for both. Make it a new array."
+        raise ValueError(message)
     chunks = array.shards or array.chunks
     pairs = zip(sides, chunks, source.shape, strict=True)
     if any(side % chunk and side != length for side, chunk, length in pairs):
@@ -150,6 +158,9 @@ def check_array(
             f"out must have chunks that blocks of {sides} consist of; got {chunks}. Pass chunks=, "
             "multiples of its sides."
         )
+        raise ValueError(message)
+    if array.read_only:
+        message = "out must be writable; got a Zarr opened to be read. Open it with mode='r+'."
         raise ValueError(message)
 
 

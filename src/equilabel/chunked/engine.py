@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing.connection
+import os
 import secrets
 import sys
+import threading
 import warnings
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
-from itertools import chain, count, islice, starmap
+from itertools import chain, count, islice
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -85,7 +88,7 @@ class Engine:
     ) -> None:
         known = workers is not None
         self._workers = check_whole("workers", workers, 1) if known else threads.available()
-        client = _active_client() if scheduler is None else None
+        client = active_client() if scheduler is None else None
         if client is not None and not reachable:
             message = (
                 "The active Dask client is not used: its workers do not see the memory of this "
@@ -112,7 +115,7 @@ class Engine:
     def started(self, report: Callable[[str, int, int], None] | None = None) -> Iterator[Run]:
         """Start workers, and stop them at the end, unless they belong to a client of the caller."""
         if self._scheduler == "synchronous":
-            yield Run(starmap, self._compute, report)
+            yield Run(_one_by_one, self._compute, report)
             return
         if self._scheduler in SCHEDULERS:
             with _pool(self._scheduler, self._workers) as pool:
@@ -133,7 +136,7 @@ class Engine:
         return get(graph, keys, num_workers=self.workers)
 
 
-def _active_client() -> Any:
+def active_client() -> Any:
     """Return the Dask client that is active in this process; None if there is none."""
     distributed = sys.modules.get("distributed")
     try:
@@ -176,11 +179,26 @@ def _pool(scheduler: str, workers: int) -> Iterator[Executor]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+def _one_by_one(function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[Any]:
+    """Call in this thread; unlike `starmap`, do not take a StopIteration for the end of tasks."""
+    for task in tasks:
+        yield function(*task)
+
+
 def _take_number(next_number: Any) -> None:
-    """Set the number of this worker process, the next of a shared counter."""
+    """Set the number of this worker process, the next of a shared counter; end with its parent."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
     with next_number.get_lock():
         set_worker(next_number.value)
         next_number.value += 1
+
+
+def _end_with(sentinel: int) -> None:
+    """End this process when its parent does, also where that was killed."""
+    multiprocessing.connection.wait([sentinel])
+    os._exit(1)
 
 
 def _in_pool(

@@ -31,6 +31,7 @@ from .checkpoints import (
     temporary,
     unfinished,
 )
+from .engine import active_client
 from .ome_labels import consolidate, register, shrink, with_levels, write_description
 from .outputs import (
     HeldLabels,
@@ -180,7 +181,7 @@ def _refuse_changed(source: Source, manifest: Mapping[str, Any]) -> None:
 def _exists(out: Any) -> bool:
     """Return whether something is at `out`; those of a run that goes on do not count."""
     if not is_remote(out):
-        return bool(out.exists())
+        return os.path.lexists(out)
     return is_zarr(out) or (out.exists() and not (folder_for(out) / MANIFEST).exists())
 
 
@@ -291,8 +292,8 @@ def _as(kind: str, path: Any, *, temporary: bool = False) -> Any:
         labels: HostArray = np.asarray(array[...])
         shutil.rmtree(path.parent)
         return labels
-    if temporary:
-        weakref.finalize(array, shutil.rmtree, path.parent, ignore_errors=True)
+    if temporary:  # a client may still read what the array was for
+        weakref.finalize(active_client() or array, shutil.rmtree, path.parent, ignore_errors=True)
     if kind == "dask":
         import dask.array
 

@@ -354,7 +354,7 @@ def segment_chunked(
     flags = {"exclude_border": exclude_border, "resume": resume, "track": track}
     check_flags(dark=dark, fill_holes=fill_holes, **flags)
     picked = pick_axes(image, base, stacked, channel_axis, channel, spacing, unit, axes)
-    if axes is None and base.kind != "path":
+    if axes is None and not picked.axes:
         refuse_colors(pretend(base), channel_axis, stacked=picked.stacked)
     rank, first = picked.rank, picked.stacked
     check_track(track, first)

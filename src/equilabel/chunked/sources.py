@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import secrets
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -57,6 +58,7 @@ class Source:
     """An image that is read in parts."""
 
     kind: Any = "dask"  # what a caller passed and gets back: "numpy", "dask", "zarr" or "path"
+    path: Any = None  # of a Zarr or a file
     shape: Any  # length of each axis
     dtype: Any  # type of the pixels
     stored: Any = None  # sides of the chunks in which it is stored, or None
@@ -129,10 +131,10 @@ class ZarrSource(Source):
     def __init__(self, image: Any, kind: str) -> None:
         """Take a path, or an array; one on a disk is opened again in each process."""
         given = isinstance(image, str) or is_remote(image)
-        self._path, self.kind = image if given else folder_of(image), kind
+        self.path, self.kind = image if given else folder_of(image), kind
         self._open: Callable[[], Any] = partial(_given, image)
-        if self._path is not None:
-            self._open = partial(_open, self._path, secrets.token_hex(8))
+        if self.path is not None:
+            self._open = partial(_open, self.path, secrets.token_hex(8))
         self.array = self._open()
         self.shape, self.dtype = tuple(self.array.shape), np.dtype(self.array.dtype)
         self.stored = tuple(getattr(self.array, "shards", None) or self.array.chunks)
@@ -143,12 +145,14 @@ class ZarrSource(Source):
 
     def identity(self) -> dict[str, Any]:
         """Return a hash of names, sizes and times of files; of an array in memory, checksums."""
-        if self._path is None:
+        if self.path is None:
             if type(self.array.store).__name__ == "MemoryStore":  # its name is a memory address
                 blocks = Blocks(self.shape, self.stored)
                 return {"checksums": [checksum(self.loader(part)()) for part in blocks.parts()]}
-            return {"store": str(self.array.store)}
-        return {"files": _digest(self._path)}
+            at = getattr(self.array.store, "path", None)  # of a ZipStore
+            files = _digest(at) if isinstance(at, Path) else None
+            return {"store": str(self.array.store), "path": self.array.path, "files": files}
+        return {"files": _digest(self.path)}
 
 
 def _given(array: Any) -> Any:
@@ -174,10 +178,12 @@ def _open(path: Any, token: str) -> Any:
 
 def folder_of(array: Any) -> str | None:
     """Return the folder of a Zarr array, or None if it is not on a disk."""
-    root = getattr(array.store, "root", None)
-    if root is None or type(array.store).__name__ != "LocalStore":
+    store, kind = array.store, type(array.store).__name__
+    files = getattr(getattr(store, "fs", None), "sync_fs", None)  # fsspec, as of `dask.from_zarr`
+    root = {"LocalStore": "root", "FsspecStore": "path"}.get(kind)
+    if root is None or (kind == "FsspecStore" and type(files).__name__ != "LocalFileSystem"):
         return None
-    return str(Path(root, array.path).resolve())
+    return str(Path(getattr(store, root), array.path).resolve())
 
 
 def _digest(path: Any) -> str:
@@ -185,8 +191,8 @@ def _digest(path: Any) -> str:
     if is_remote(path):
         return hashlib.sha256(json.dumps(fingerprint(path)).encode()).hexdigest()
     path, found = Path(path), hashlib.sha256()
-    files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
-    for file in files:
+    inside = [Path(at, name) for at, _, names in os.walk(path, followlinks=True) for name in names]
+    for file in [path] if path.is_file() else sorted(filter(Path.is_file, inside)):
         state = file.stat()
         found.update(f"{file.relative_to(path)}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
     return found.hexdigest()
@@ -227,13 +233,17 @@ class DaskSource(Source):
         """Return the tasks of a chunk: all have the same sides once the source is `settled`."""
         from dask.optimization import cull
 
-        place = (one.start // side for one, side in zip(part, self.stored, strict=True))
+        place = [one.start // side for one, side in zip(part, self.stored, strict=True)]
         key = (self.array.name, *place)
-        return partial(_compute, cull(self._graph, [key])[0], key)
+        shape = tuple(sides[at] for sides, at in zip(self.array.chunks, place, strict=True))
+        return partial(_compute, cull(self._graph, [key])[0], key, shape, self.dtype)
 
     def identity(self) -> dict[str, Any]:
-        """Return the name of the array, which Dask derives from its input."""
-        return {"name": self.array.name}
+        """Return the name of the array, which Dask derives from its input, and of Zarrs a hash."""
+        tasks = self.array.__dask_graph__().values()
+        held = [one for one in (getattr(task, "value", task) for task in tasks) if is_array(one)]
+        folders = {folder_of(one) for one in held if not isinstance(one, np.ndarray)} - {None}
+        return {"name": self.array.name, "files": sorted(map(_digest, folders))}
 
     def settled(
         self, run: Run, saved: Saved, sides: tuple[int, ...], *, spread: bool = False
@@ -266,11 +276,18 @@ class DaskSource(Source):
         return output
 
 
-def _compute(graph: Any, key: Any) -> HostArray:
-    """Compute a part of a Dask array in this thread."""
+def _compute(graph: Any, key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> HostArray:
+    """Compute a part of a Dask array in this thread; raise ValueError if it is not as announced."""
     from dask.local import get_sync
 
-    return np.asarray(get_sync(graph, key))
+    found = np.asarray(get_sync(graph, key))
+    if found.shape != shape or not np.can_cast(found.dtype, dtype):
+        message = (
+            f"label_image must have blocks as announced, {dtype} of shape {shape}; got "
+            f"{found.dtype} of shape {found.shape} for block {key[1:]}. Correct how it is made."
+        )
+        raise ValueError(message)
+    return found.astype(dtype, copy=False)
 
 
 def _loads(graph: Any, dependencies: Any) -> set[Hashable]:
