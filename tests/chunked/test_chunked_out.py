@@ -1,5 +1,6 @@
 """`label_chunked` into arrays of a caller: of NumPy, and of Zarr in any store."""
 
+import dask.array as da
 import numpy as np
 import pytest
 
@@ -137,6 +138,8 @@ def test_a_zarr_that_cannot_take_labels_is_refused_at_once(tmp_path):
     ):
         with pytest.raises((ValueError, FileExistsError), match=message):
             label_chunked(stored, out=out, chunks=4, progress=progress)
+    with pytest.raises(ValueError, match="out must not be in the image"):
+        label_chunked(da.from_zarr(path) > 0, out=path / "labels", progress=progress)
     with pytest.raises(ValueError, match="out must be writable"):
         label_chunked(NOISE, out=zarr.open_array(path, mode="r"), chunks=4, progress=progress)
 

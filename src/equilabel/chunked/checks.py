@@ -116,8 +116,8 @@ def check_out(out: Any, source: Source, *, resume: bool) -> Any:
     path = locate("out", out, writes=True)
     if is_remote(path):
         return path
-    if source.path in map(str, path.resolve().parents):
-        message = f"out must not be in the image, {source.path!r}; got {str(path)!r}. Move it."
+    if within := source.places.intersection(map(str, path.resolve().parents)):
+        message = f"out must not be in the image, {min(within)!r}; got {str(path)!r}. Move it."
         raise ValueError(message)
     return path.absolute()
 

@@ -63,6 +63,11 @@ class Source:
     dtype: Any  # type of the pixels
     stored: Any = None  # sides of the chunks in which it is stored, or None
 
+    @property
+    def places(self) -> set[str]:
+        """Folders of Zarrs, and files, that are read on this machine."""
+        return set() if self.path is None or is_remote(self.path) else {str(self.path)}
+
     def loader(self, part: Slices) -> Load:
         """Return a function that reads a part; it can be sent to another process."""
         raise NotImplementedError
@@ -240,10 +245,16 @@ class DaskSource(Source):
 
     def identity(self) -> dict[str, Any]:
         """Return the name of the array, which Dask derives from its input, and of Zarrs a hash."""
-        tasks = self.array.__dask_graph__().values()
+        return {"name": self.array.name, "files": sorted(map(_digest, self.places))}
+
+    @cached_property
+    def places(self) -> set[str]:
+        """Folders of the Zarrs that are read on this machine."""
+        layers = self.array.__dask_graph__().layers.values()  # an array is in a layer of its own
+        tasks = [task for layer in layers for task in getattr(layer, "mapping", {}).values()]
         held = [one for one in (getattr(task, "value", task) for task in tasks) if is_array(one)]
-        folders = {folder_of(one) for one in held if not isinstance(one, np.ndarray)} - {None}
-        return {"name": self.array.name, "files": sorted(map(_digest, folders))}
+        found = {folder_of(one) for one in held if not isinstance(one, np.ndarray)}
+        return {each for each in found if each is not None}
 
     def settled(
         self, run: Run, saved: Saved, sides: tuple[int, ...], *, spread: bool = False
