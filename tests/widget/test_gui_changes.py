@@ -169,6 +169,32 @@ def test_a_filter_grays_what_goes_and_its_layer_comes_to_the_front(measured, qtb
     assert (canvas(viewer) != picture).any()
 
 
+def test_a_condition_that_does_not_fit_leaves_the_rest_of_the_results(measured, qtbot, notes):
+    viewer, layer, results = measured
+    results.filter.condition.setText("intensity_mean > 10")
+    results.filter.condition.editingFinished.emit()
+    other = viewer.add_labels(label(layer.data > 1), name="other")
+    other.features = {"area": [np.nan, 7.0]}
+    results.layer_field.value = other
+    assert results.summary.text() == "1 object"
+    assert results.table.objects.labels.tolist() == [1]
+    assert results.filter.count.text() == ""
+    assert "condition must be on columns of the table; got 'intensity_mean'" in notes()[-1]
+    results.layer_field.value = layer
+    assert results.filter.count.text() == "keep 3 of 3"
+
+
+def test_values_that_are_nearly_equal_are_one_bar(measured):
+    """Too many bins for their range were an error after each click from then on."""
+    _, layer, results = measured
+    layer.features = layer.features.assign(near=[np.nan, 0.1, np.nextafter(0.1, 1), 0.1])
+    results._update()
+    results.plot.x.value = "near"
+    results.plot.button.click()
+    results.select([2])
+    assert results.plot.canvas._bins.tolist() == [0, 0, 0]
+
+
 def test_a_long_notification_is_read_to_its_end(measured, qtbot):
     viewer, _, results = measured
     results.python_button.click()

@@ -46,6 +46,16 @@ def test_labels_are_measured_without_gray_values(viewer, qtbot):
     assert form.message.text() == ""  # it was about them
 
 
+def test_all_planes_of_a_few_are_measured_and_the_guess_is_said(viewer, qtbot):
+    """Two to four planes of labels were read as channels, and the first of them was measured."""
+    pixels = np.zeros((3, 40, 40), int)
+    pixels[0, :5, :5], pixels[1, 10:15, 10:15], pixels[2, 20:30, 20:30] = 1, 2, 3
+    viewer.add_labels(pixels, name="mine")
+    form = open_form(viewer, qtbot, MEASURE)
+    assert form.remark.text().startswith("3 planes read as depth: under Axes, ")
+    assert run(form, qtbot).features["area"][1:].tolist() == [25, 25, 100]
+
+
 def test_objects_get_those_they_lie_in_and_these_their_number(viewer, qtbot, notes):
     cells = label(np.pad(np.ones((2, 8, 8), bool), ((0, 0), (2, 2), (2, 2))), stacked=True)
     spots = np.zeros(cells.shape, int)

@@ -20,7 +20,7 @@ from equilabel.widget.logic.outcomes import KEY
 from equilabel.widget.logic.scripts import with_filters
 from equilabel.widget.logic.sources import Source, check_memory
 from equilabel.widget.viewer import layers
-from equilabel.widget.viewer.tasks import Task, guarded, tell
+from equilabel.widget.viewer.tasks import Task, attempt, guarded, tell
 
 from .fields import EDGES, KEYS, field, make_slider, offer, set_range
 from .layout import Grid, Row, button, side_by_side
@@ -322,7 +322,8 @@ class FilterForm(Grid):
         for row in self.rows:
             row.set_columns(columns, layers.made_by(layer))
         self.button.setEnabled(bool(columns))
-        self._show_count()
+        self.count.setText("")
+        attempt(self, self._show_count)  # the condition may not fit this table
 
     @guarded
     def _preview(self) -> None:

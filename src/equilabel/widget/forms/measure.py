@@ -43,7 +43,9 @@ class MeasureForm(RunForm):
         self.axes, self.statistics = AxesField(self._update_fields), StatisticsField()
         self.statistics.setMinimumHeight(80)  # so that two forms fit into a window of 720 pixels
         grid = Grid(self.labels, self.image, self.color, self.parents)
-        parts = (grid, fold("Axes", self.axes), QLabel("Statistics"), self.statistics)
+        self.remark = QLabel(wordWrap=True)
+        axes = fold("Axes", self.axes)
+        parts = (grid, axes, self.remark, QLabel("Statistics"), self.statistics)
         column(*parts, into=fields)
         super().__init__(napari_viewer, "Measure", fields)
         self._measured: Layer = None  # of the current run, as the next
@@ -81,6 +83,8 @@ class MeasureForm(RunForm):
         image = self._image()
         self.color.visible = image is not None and image.rgb
         source = None if self._layer is None else Source.of(self._layer, self.axes.roles)
+        self.remark.setText("" if source is None else source.explain_guess())
+        self.remark.setVisible(bool(self.remark.text()))
         if source is None or source.problem:
             return
         self.statistics.offer(offered(source, image=image is not None))

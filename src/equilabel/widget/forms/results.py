@@ -274,7 +274,9 @@ class ResultsPanel(Docked):
         if layer is None or not (seen and still and layer.visible and mode == "pan_zoom"):
             return
         directions = {name: getattr(event, name) for name in ("view_direction", "dims_displayed")}
-        number = layer.get_value(event.position, **directions, world=True)
+        at = np.array(event.position, float)
+        at[-layer.ndim :] /= layers.factors(self._viewer, layer)
+        number = layer.get_value(at, **directions, world=True)
         number = number[1] if layer.multiscale and number is not None else number
         before = list(self._selected) if "Shift" in event.modifiers else []
         self.select(list(dict.fromkeys([*before, int(number)])) if number else before)

@@ -29,10 +29,17 @@ from equilabel.widget.logic.sources import Source
 AROUND = 10  # pixels between an object that is moved into view and the edge of the canvas
 
 
+def factors(viewer: Viewer, layer: Layer) -> HostArray:
+    """Return how many units of the viewer a unit of a layer has along each axis, (ndim,)."""
+    units = viewer.dims.units  # None if they cannot be converted: napari then uses none
+    pairs = zip(layer.units, units[-layer.ndim :] if units else layer.units, strict=True)
+    return np.array([float((1 * own).to(shared).magnitude) for own, shared in pairs])
+
+
 def position(viewer: Viewer, layer: Layer) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the position of the viewer in pixels of a layer, and the displayed axes."""
     offset = viewer.dims.ndim - layer.ndim
-    world = np.asarray(viewer.dims.point)[offset:]
+    world = np.asarray(viewer.dims.point)[offset:] / factors(viewer, layer)
     point = tuple(int(at) for at in np.round(layer.world_to_data(world)))
     return point, tuple(axis - offset for axis in viewer.dims.displayed if axis >= offset)
 
@@ -41,10 +48,11 @@ def go_to(viewer: Viewer, layer: Layer, low: Sequence[int], high: Sequence[int])
     """Show the plane of a box of pixels, and move the canvas just far enough to show the box.
 
     The zoom stays. `low` and `high` are equal along axes that are not displayed. The layer has one
-    level; if it is rotated, the box is centered.
+    level; if it is rotated or its units are not those of the viewer, the box is centered.
     """
     offset = viewer.dims.ndim - layer.ndim
-    middle = np.asarray(layer.data_to_world((np.asarray(low) + high) / 2))
+    factor = factors(viewer, layer)
+    middle = np.asarray(layer.data_to_world((np.asarray(low) + high) / 2)) * factor
     axes = [axis for axis in viewer.dims.not_displayed if axis >= offset]
     viewer.dims.set_point(axes, [float(middle[axis - offset]) for axis in axes])
     shown = [axis - offset for axis in viewer.dims.displayed]
@@ -53,7 +61,7 @@ def go_to(viewer: Viewer, layer: Layer, low: Sequence[int], high: Sequence[int])
     beyond = np.where(before * after < 0, 0, before + after)  # 0 if it covers the whole canvas
     if len(shown) == 2 and beyond[shown].any():
         eye = viewer.scene.camera
-        if np.allclose(layer.rotate, np.eye(layer.ndim)):
+        if np.allclose(layer.rotate, np.eye(layer.ndim)) and (factor == 1).all():
             shift = beyond + AROUND * np.sign(beyond)
             moved = np.subtract(layer.data_to_world(shift), layer.data_to_world(0 * shift))
             middle[shown] = eye.center[-2:] + moved[shown]
@@ -87,13 +95,15 @@ def _all(viewer: Viewer) -> list[Layer]:
 
 def source_of(layer: Layer) -> Source:
     """Return a layer as the source of a segmentation: a labels layer is a mask."""
-    return replace(Source.of(layer), is_mask=isinstance(layer, Labels))
+    if not isinstance(layer, Labels):
+        return Source.of(layer)
+    return replace(labels_source(layer), is_mask=True)
 
 
 def labels_source(layer: Layer) -> Source:
-    """Return labels as the source of measurements, with the roles that a run gave their axes."""
-    roles = made_by(layer).get("axes", ())
-    return Source.of(layer, roles if len(roles) == layer.ndim else ())
+    """Return labels as a source, with the roles that a run gave their axes, or without channels."""
+    roles = made_by(layer).get("axes", ())[-layer.ndim :]  # labels may lack the first one
+    return Source.of(layer, roles if len(roles) == layer.ndim else (), few=1)
 
 
 def add_beside(viewer: Viewer, layer: Layer) -> None:
