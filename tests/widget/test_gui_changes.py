@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from napari.layers import Labels
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QDialog
 
 from equilabel import label
+from equilabel.widget.logic.sources import Source
 from gui import LONG, MEASURE, canvas, open_form, run, to_front
 
 pytestmark = pytest.mark.gui
@@ -86,6 +88,53 @@ def test_what_is_painted_is_marked_until_it_is_undone_or_measured(measured, qtbo
     layer.data_setitem(corner, 0)
     results.again_button.click()
     assert results.message.text().startswith("'other' must be open to measure again, but")
+
+
+def test_all_images_are_measured_again_also_one_that_was_opened_again(measured, qtbot):
+    """Only the last image was, and the columns of the first counted as current."""
+    viewer, layer, results = measured
+    gray = viewer.layers["gray"]
+    other = viewer.add_image(gray.data / 10, name="other", **Source.of(gray).transform)
+    form = open_form(viewer, qtbot, MEASURE)
+    form.labels.value, form.image.value = layer, other
+    run(form, qtbot)
+    before = layer.features
+    viewer.layers.remove(other)
+    viewer.add_image(gray.data / 5, name="other", **Source.of(gray).transform)
+    layer.data_setitem(np.nonzero(np.isin(layer.data, (1, 3))), 1)
+    results.again_button.click()
+    again(results, qtbot)
+    assert list(layer.features) == list(before)
+    assert 100 < layer.features["intensity_mean"][1] < 300
+    share = layer.features["intensity_mean [other]"] / layer.features["intensity_mean"]
+    np.testing.assert_allclose(share[1:3], 0.2)
+    assert results.summary.text() == "2 objects"
+
+
+def test_copies_of_painted_labels_keep_the_mark_and_deleted_objects_are_gone(measured, qtbot):
+    """Copies counted as measured; rows of deleted objects stayed for columns that are kept."""
+    viewer, layer, results = measured
+    layer.features = layer.features.assign(mine=1.0)
+    layer.data_setitem(np.nonzero(np.pad(np.ones((5, 30), bool), ((0, 35), (60, 0)))), 3)
+    results.filter.condition.setText("area > 0")
+    results.filter.condition.editingFinished.emit()
+    with qtbot.waitSignal(results.filter.task.done, timeout=LONG):
+        results.filter.button.click()
+    QApplication.processEvents()
+    kept = viewer.layers["cells kept"]
+    assert results.layer is kept
+    assert results.summary.text() == "3 objects, painted since"
+    copy = viewer.add_layer(Labels.create(*kept.as_layer_data_tuple()))
+    results.show_layer(copy)
+    assert copy.metadata["equilabel"]["painted"]
+    results.select([2])
+    results.edits[2].click()
+    again(results, qtbot)
+    assert results.summary.text() == "2 objects"
+    assert results.table.objects.labels.tolist() == [1, 3]
+    assert results.filter.count.text() == "keep 2 of 2"
+    assert copy.features["mine"][1:].tolist() == [1, 1, 1]
+    assert copy.features["area"][3] == (copy.data == 3).sum() / 4
 
 
 def test_objects_are_merged_split_and_deleted(measured, qtbot, notes):

@@ -81,6 +81,35 @@ def test_objects_get_those_they_lie_in_and_these_their_number(viewer, qtbot, not
     assert "parents must have the shape of the labels" in notes()[-1]
 
 
+def test_painted_cells_stay_marked_and_nuclei_in_them_are_measured_again(viewer, qtbot):
+    cells = label(np.pad(np.ones((8, 20), bool), 2) & (np.arange(24) != 12))
+    nuclei = np.zeros_like(cells)
+    nuclei[4:6, 4:6] = 1
+    outer = viewer.add_labels(cells, name="cells")
+    inner = viewer.add_labels(nuclei, name="nuclei")
+    form = open_form(viewer, qtbot, MEASURE)
+    form.labels.value = outer
+    run(form, qtbot)
+    outer.data_setitem(np.nonzero((outer.data == 2) & (np.indices(cells.shape)[0] < 6)), 0)
+    form.labels.value, form.parents.value = inner, outer
+    run(form, qtbot)
+    results = form.results
+    assert outer.features["children"][1:].tolist() == [1, 0]
+    results.show_layer(outer)
+    assert results.summary.text() == "2 objects, painted since"
+    inner.data_setitem(np.nonzero(nuclei), 0)
+    inner.data_setitem(tuple(np.argwhere(cells == 2)[-2:].T), 1)
+    for layer in (inner, outer):
+        results.show_layer(layer)
+        results.again_button.click()
+        qtbot.waitUntil(lambda: not results.again.running, timeout=LONG)
+        if layer is inner:
+            assert inner.features.loc[1, ["parent", "overlap"]].tolist() == [2, 2]
+            assert outer.features["children"][1:].tolist() == [0, 1]
+    assert outer.features["area"][2] == (outer.data == 2).sum()
+    assert "children" not in outer.features  # they were not counted again
+
+
 def test_an_image_that_does_not_fit_is_told(viewer, qtbot, notes):
     viewer.add_image(np.ones((4, 5)), name="gray")
     viewer.add_labels(np.ones((3, 3), int), name="mine")

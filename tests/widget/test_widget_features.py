@@ -23,6 +23,7 @@ from equilabel.widget.logic.objects import (
     own_columns,
     show_objects,
     sort_rows,
+    summarize,
 )
 from equilabel.widget.logic.outcomes import Outcome
 from equilabel.widget.viewer.layers import watch_painting
@@ -142,6 +143,8 @@ def measured(image, **columns):
     table = pd.DataFrame({"label": [1, 2, 3], **columns})
     features = as_features(table)
     metadata = {"intensity": image, "layer": image, "columns": table.dtypes.to_dict()}
+    metadata |= {"properties": tuple(columns), "color": "gray", "parents": ("", ""), "axes": ()}
+    metadata["objects"] = 3
     return Outcome(np.zeros((1, 1), int), features, {}, metadata)
 
 
@@ -175,6 +178,15 @@ def test_intensities_of_several_images_stand_in_one_table():
     table = as_table(features, facts["columns"])
     assert table["num_pixels"].dtype == np.int64
     assert len(table) == 3
+
+
+def test_columns_of_a_person_make_no_objects_of_labels_without_any():
+    """Labels 3 and 7 and a column of one's own were 7 objects."""
+    features = as_features(pd.DataFrame({"label": [3, 7], "area": [4, 2]})).assign(mine=1.0)
+    assert find_objects(features, {"area": int}).sum() == 2
+    assert find_objects(features, {"other": int}).sum() == 7
+    assert summarize(features, {"columns": {"area": int}}) == "2 objects"
+    assert len(show_objects(features, {"columns": {"area": int}})[0]) == 2
 
 
 # ------------------------------------------------------------- what is shown

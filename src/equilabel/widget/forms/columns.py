@@ -336,8 +336,9 @@ class FilterForm(Grid):
         if not self.button.isEnabled():
             self.count.setText("")
             return None
-        kept = objects.find_kept(self._layer.features, *self.filters)
-        self.count.setText(f"keep {kept.sum()} of {find_objects(self._layer.features).sum()}")
+        features, known = self._layer.features, objects.column_types(layers.made_by(self._layer))
+        kept = objects.find_kept(features, *self.filters, known=known)
+        self.count.setText(f"keep {kept.sum()} of {find_objects(features, known).sum()}")
         return kept
 
     def _keep(self) -> None:
@@ -348,7 +349,7 @@ class FilterForm(Grid):
         source = Source.of(layer)
         check_memory(source)
         features, made = layer.features, layers.made_by(layer)
-        kept = objects.find_kept(features, *filters)
+        kept = objects.find_kept(features, *filters, known=objects.column_types(made))
         made |= {"kind": "filter", "filter": [*made.get("filter", ()), *filters]}
         made |= {"columns": {**made.get("columns", {}), "label_before": int}}
         made |= {"objects": int(kept.sum())}

@@ -102,7 +102,7 @@ class MeasureForm(RunForm):
             measure_source,
             *(source, image, self.statistics.names),
             color=self.color.value,
-            parents=None if self._outer is None else Source.of(self._outer),
+            parents=self._outer and layers.labels_source(self._outer),
         )
         self.begin(f"measurements of {source.name!r}", work, ("read", "measure", "relate"))
 
@@ -115,9 +115,8 @@ class MeasureForm(RunForm):
                 "Open them and measure again."
             )
             raise ValueError(message)
-        layers.show_measurements(layer, outcome)
-        if outcome.parents is not None and self._outer in self._viewer.layers:
-            layers.show_measurements(self._outer, outcome.parents)
+        outer = self._outer if self._outer in self._viewer.layers else None
+        layers.show_measurements(layer, outcome, outer)
         self.results.show_layer(layer)
         count, seconds = (outcome.metadata[name] for name in ("objects", "seconds"))
         self.message.setText(f"{count_objects(count)}, {seconds:.2f} s. {outcome.note}".strip())

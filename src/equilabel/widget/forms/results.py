@@ -1,6 +1,7 @@
 """Results of a labels layer: table, colors, plots, a filter, and scripts that repeat the run."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from .layout import Docked, Grid, button, column, fold, scrolled, side_by_side
 from .table import Below
 
 KINDS = "CSV, units in its second line (*.csv);;CSV (*.csv);;Parquet (*.parquet)"
+SOURCES = (layers.source_of, layers.labels_source)  # of an image, and of parents
 STILL = 3  # points on the screen that the mouse moves in a click
 TIPS = {
     "again": "Measure the objects as they are now, as in the runs before, and color them anew.",
@@ -164,21 +166,33 @@ class ResultsPanel(Docked):
     def _measure_again(self) -> None:
         """Measure the objects with the statistics and the images of the runs before."""
         layer = self._require_layer()
-        source, runs = layers.labels_source(layer), list[Any]()
-        known = {str(each.unique_id): each for each in self._viewer.layers}
-        for names, name, identity, color in objects.measured_before(layers.made_by(layer)):
-            if name and identity not in known:
-                message = f"{name!r} must be open to measure again; got it closed. Open it."
-                raise ValueError(message)
-            image = layers.source_of(known[identity]) if name else None
-            runs.append(partial(measure_source, source, image, names, color=color))
+        source, runs, others = layers.labels_source(layer), list[Any](), list[Layer]()
+        for names, color, *beside in objects.measured_before(layers.made_by(layer)):
+            found = [self._find_open(*each) for each in beside]
+            image, parents = (
+                each and replace(of(each), identity=identity)
+                for of, each, (_, identity) in zip(SOURCES, found, beside, strict=True)
+            )
+            options: Any = {"color": color, "parents": parents}
+            runs.append(partial(measure_source, source, image, names, **options))
+            others.append(found[1])
 
         def show(outcomes: list[Any]) -> None:
-            for outcome in outcomes:
-                layers.show_measurements(layer, outcome)
+            for outcome, outer in zip(outcomes, others, strict=True):
+                layers.show_measurements(layer, outcome, outer)
             self.message.setText("")
 
         self.again.submit(lambda report: [run(report) for run in runs], show)
+
+    def _find_open(self, name: str, identity: str) -> Layer:
+        """Return a layer, or the one of its name if it was opened again; None for ""."""
+        every = layers.images(self._viewer) + layers.labels(self._viewer)
+        found = [each for each in every if str(each.unique_id) == identity]
+        found = found or [each for each in every if each.name == name]
+        if name and not found:
+            message = f"{name!r} must be open to measure again; got it closed. Open it."
+            raise ValueError(message)
+        return found[0] if name else None
 
     def _fill_table(self) -> None:
         layer = self._layer

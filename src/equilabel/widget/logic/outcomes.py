@@ -267,6 +267,7 @@ def measure_source(
     made |= {"kind": "measure", "properties": properties, "seconds": perf_counter() - started}
     given = ("", "") if image is None else (image.name, image.identity)
     made |= {"intensity": given[0], "layer": given[1], "color": color}
+    made["parents"] = ("", "") if parents is None else (parents.name, parents.identity)
     note = (
         "Labels without large gaps are needed for napari's own features table to select objects; "
         f"got {len(table)} labels up to {table['label'].max()}. Number them again, as in "
@@ -285,6 +286,7 @@ def _relate(labels: Source, children: Any, parents: Source, table: Table) -> tup
         each.drop(columns="frame", errors="ignore").drop_duplicates("label").sort_values("label")
         for each in found
     )
-    features, made = _describe(parents, theirs)
+    like = replace(parents, roles=labels.roles)
+    features, made = _describe(like, theirs[["label", "children"]])
     made |= {"kind": "measure", "intensity": ""}
     return table.merge(own, how="left", on="label"), Outcome(None, features, {}, made)

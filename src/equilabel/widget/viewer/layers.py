@@ -199,6 +199,7 @@ def describe_changes(layer: Layer) -> str:
     return " and ".join(said)
 
 
+MARKED = ("painted", "unmeasured")  # since the labels were found, and since they were measured
 _MARKS: WeakKeyDictionary[Layer, dict[str, Any]] = WeakKeyDictionary()
 
 
@@ -211,7 +212,8 @@ def watch_painting(layer: Layer, *, found: bool = False, known: bool = False) ->
     if known and layer in _MARKS:
         return
     if layer not in _MARKS:
-        _MARKS[layer] = {"painted": _last_stroke(layer)}
+        made, last = made_by(layer), _last_stroke(layer)  # a copy has the marks of its original
+        _MARKS[layer] = {kind: object() if made.get(kind) else last for kind in MARKED}
         for event in (layer.events.paint, layer.events.set_data):  # the second one on undo
             event.connect(lambda event: _compare_strokes(event.source))
         if (plain := getattr(layer, "_get_properties", None)) is not None:
@@ -219,8 +221,8 @@ def watch_painting(layer: Layer, *, found: bool = False, known: bool = False) ->
             layer._get_properties = lambda *given, **named: objects.describe_properties(
                 plain(*given, **named), made_by(layer)
             )
-    kinds = ("painted", "unmeasured") if found else ("unmeasured",)
-    _MARKS[layer].update(dict.fromkeys(kinds, _last_stroke(layer)))
+    if not known:
+        _MARKS[layer].update(dict.fromkeys(MARKED if found else MARKED[1:], _last_stroke(layer)))
     _compare_strokes(layer)
 
 
@@ -249,12 +251,14 @@ def set_transform(layer: Layer, transform: dict[str, Any]) -> None:
             setattr(layer, name, value)
 
 
-def show_measurements(layer: Layer, outcome: Outcome) -> None:
-    """Add measurements to the features of a labels layer; other columns are kept."""
-    made = made_by(layer)
-    layer.features, measured = objects.merge_measurements(layer.features, made, outcome)
-    layer.metadata = {**layer.metadata, KEY: {**made, "measured": measured}}
-    watch_painting(layer)
+def show_measurements(layer: Layer, outcome: Outcome, outer: Layer = None) -> None:
+    """Add measurements to the features of a labels layer, and of the one its objects lie in."""
+    parents = outcome.parents if outer is not None else None
+    for each, found in ((layer, outcome), *([(outer, parents)] if parents else ())):
+        made = made_by(each)
+        each.features, measured = objects.merge_measurements(each.features, made, found)
+        each.metadata = {**each.metadata, KEY: {**made, "measured": measured}}
+        watch_painting(each, known=each is outer)
 
 
 def distinct_colors() -> CyclicLabelColormap:
