@@ -110,6 +110,34 @@ def test_painted_cells_stay_marked_and_nuclei_in_them_are_measured_again(viewer,
     assert "children" not in outer.features  # they were not counted again
 
 
+def test_axes_set_by_hand_hold_when_objects_are_measured_again(viewer, qtbot):
+    pixels = np.zeros((5, 20, 20))
+    pixels[:, 3:9, 3:9] = pixels[:, 12:17, 12:17] = 10
+    viewer.add_image(pixels, name="channels")
+    form = open_form(viewer, qtbot)
+    axis = form.fields.axes._fields[0]
+    axis.value = "channel"
+    layer = run(form, qtbot)
+    assert layer.features["intensity_mean-4"][1:].tolist() == [10, 10]
+    form.results.select([1, 2])
+    form.results.edits[0].click()  # merge
+    tasks = form.results.edit, form.results.again
+    qtbot.waitUntil(lambda: not any(each.running for each in tasks), timeout=LONG)
+    assert layer.features["area"][1:].tolist() == [36 + 25]
+    assert layer.features["intensity_mean-4"][1:].tolist() == [10]
+    frames = viewer.add_labels(label(pixels > 0, stacked=True), name="frames")
+    form = open_form(viewer, qtbot, MEASURE)
+    form.labels.value, form.image.value = frames, None
+    form.axes._fields[0].value = "time"
+    run(form, qtbot)
+    assert frames.features["frame"][1:].tolist() == [*np.repeat(range(5), 2)]
+    frames.data_setitem(np.nonzero(frames.data == 10), 0)
+    form.results.show_layer(frames)
+    form.results.again_button.click()
+    qtbot.waitUntil(lambda: not form.results.again.running, timeout=LONG)
+    assert form.results.summary.text() == "9 objects"
+
+
 def test_an_image_that_does_not_fit_is_told(viewer, qtbot, notes):
     viewer.add_image(np.ones((4, 5)), name="gray")
     viewer.add_labels(np.ones((3, 3), int), name="mine")

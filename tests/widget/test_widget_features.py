@@ -219,6 +219,26 @@ def test_an_object_of_a_frame_is_split_at_its_neck_and_a_disk_is_not():
     assert (movie[1][disks[1] & (x > 24)] == 3).all()
     with pytest.raises(ValueError, match="an object must have a neck to be split; got none"):
         change_objects(movie, [1], "split", (1.0, 1.0), times=(0,))
+    with pytest.raises(ValueError, match="an object must have pixels to be split; got none of"):
+        change_objects(movie, [9], "split", (1.0, 1.0), times=(0,))
+    with pytest.raises(ValueError, match="objects must be of one frame to be merged; got several"):
+        change_objects(movie, [1, 2], "merge", (1.0, 1.0), times=(0,))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_a_part_gets_a_free_number_where_the_type_ends(dtype):
+    """The number after the greatest was 0: half of the object was erased."""
+    y, x = np.indices((30, 50))
+    disks = [(y - 15) ** 2 + (x - at) ** 2 < 100 for at in (13, 30)]
+    top = np.iinfo(dtype).max
+    labels = np.where(disks[0] | disks[1], top, 0).astype(dtype)
+    labels[0, :2] = 1, 3
+    places, values = change_objects(labels, [top], "split", 1.0)
+    assert np.unique(values).tolist() == [2, top]
+    labels[0] = 1
+    every = np.resize(np.arange(top), (top // 50 + 1, 50)).astype(dtype)
+    with pytest.raises(ValueError, match="labels must leave 1 numbers up to"):
+        change_objects(np.concatenate([labels, every]), [top], "split", 1.0)
 
 
 def test_painting_is_undone_only_as_far_as_napari_remembers():
@@ -244,3 +264,12 @@ def test_painting_is_undone_only_as_far_as_napari_remembers():
     for _ in range(110):
         layer.undo()
     assert states() == [True, True]
+
+
+def test_pixels_that_a_script_replaces_are_painted():
+    layer = Labels(np.zeros((8, 8), int))
+    watch_painting(layer, found=True)
+    layer.data = np.ones((8, 8), int)
+    assert [layer.metadata["equilabel"][name] for name in ("painted", "unmeasured")] == [True] * 2
+    watch_painting(layer)
+    assert not layer.metadata["equilabel"]["unmeasured"]

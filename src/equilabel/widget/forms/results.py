@@ -167,12 +167,16 @@ class ResultsPanel(Docked):
         """Measure the objects with the statistics and the images of the runs before."""
         layer = self._require_layer()
         source, runs, others = layers.labels_source(layer), list[Any](), list[Layer]()
-        for names, color, *beside in objects.measured_before(layers.made_by(layer)):
+        made = layers.made_by(layer)
+        for names, color, *beside in objects.measured_before(made):
             found = [self._find_open(*each) for each in beside]
             image, parents = (
                 each and replace(of(each), identity=identity)
                 for of, each, (_, identity) in zip(SOURCES, found, beside, strict=True)
             )
+            if image is not None and image.identity == made.get("layer"):
+                known = len(made["axes"]) == len(image.shape)
+                image = replace(image, roles=made["axes"] if known else image.roles)
             options: Any = {"color": color, "parents": parents}
             runs.append(partial(measure_source, source, image, names, **options))
             others.append(found[1])

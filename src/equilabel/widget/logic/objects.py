@@ -155,20 +155,38 @@ def change_objects(
     ((array([0, 2]),), 1)
     """
     places = np.nonzero(np.isin(labels, chosen))
+    if how == "merge" and any(np.ptp(places[axis]) for axis in times if places[axis].size):
+        message = "objects must be of one frame to be merged; got several. Select those of one."
+        raise ValueError(message)
     if how != "split":
         return places, 0 if how == "delete" else min(chosen)
+    if not places[0].size:
+        message = f"an object must have pixels to be split; got none of label {chosen[0]}."
+        raise ValueError(message)
     mask = labels[tuple(slice(each.min(), each.max() + 1) for each in places)] == chosen[0]
     plane = mask.squeeze(tuple(times))
     for depth in DEPTHS:
         parts = equilabel.split_touching(plane, tolerance=depth, spacing=spacing)
         if parts.max() > 1:
-            values = parts.reshape(mask.shape)[mask].astype(labels.dtype)
-            return places, np.where(values == 1, chosen[0], labels.max() + values - 1)
+            values = [0, chosen[0], *_free_labels(labels, int(parts.max()) - 1)]
+            return places, np.array(values, labels.dtype)[parts.reshape(mask.shape)[mask]]
     message = (
         f"an object must have a neck to be split; got none in object {chosen[0]}. "
         "Paint a line of background across it."
     )
     raise ValueError(message)
+
+
+def _free_labels(labels: HostArray, count: int) -> list[int]:
+    """Return numbers that are no labels yet: the next ones, or others if their type ends before."""
+    last, top = int(labels.max()), int(np.iinfo(labels.dtype).max)
+    if last + count <= top:
+        return list(range(last + 1, last + count + 1))
+    free: list[int] = np.setdiff1d(np.arange(1, min(top, 2**16)), labels)[:count].tolist()
+    if len(free) < count:
+        message = f"labels must leave {count} numbers up to {top} free; got less. Convert them."
+        raise ValueError(message)
+    return free
 
 
 def limits(values: HostArray) -> tuple[float, float]:

@@ -102,7 +102,9 @@ def source_of(layer: Layer) -> Source:
 
 def labels_source(layer: Layer) -> Source:
     """Return labels as a source, with the roles that a run gave their axes, or without channels."""
-    roles = made_by(layer).get("axes", ())[-layer.ndim :]  # labels may lack the first one
+    made = made_by(layer)
+    axes = made.get("measured", made).get("axes") or made.get("axes", ())
+    roles = axes[-layer.ndim :]  # labels may lack the first one
     return Source.of(layer, roles if len(roles) == layer.ndim else (), few=1)
 
 
@@ -127,7 +129,8 @@ def find_result(viewer: Viewer, identity: str) -> Layer:
     """
     for layer in reversed(labels(viewer)):
         made = made_by(layer)
-        if made.get("kind") == "segment" and made.get("layer") == identity:
+        found = made.get("kind") == "segment" and made.get("layer") == identity
+        if found and made.get("labels") == str(layer.unique_id):  # and not a copy
             return layer
     return None
 
@@ -146,7 +149,6 @@ def show_labels(
     if in_memory and layer.ndim == outcome.labels.ndim:
         reset_colors(layer)
         layer.features, layer.data = outcome.features, outcome.labels
-        layer.metadata = {**layer.metadata, KEY: outcome.metadata}
         set_transform(layer, outcome.transform)
     else:
         if layer is not None:
@@ -161,6 +163,8 @@ def show_labels(
             **outcome.transform,
         )
         viewer.add_layer(layer)
+    made = {**outcome.metadata, "labels": str(layer.unique_id)}  # its own
+    layer.metadata = {**layer.metadata, KEY: made}
     editable = not outcome.levels and bool(outcome.labels.flags.writeable)
     layer.visible = True  # a filter has hidden it
     mode, layer.editable = layer.mode, False  # this clears napari's undo history
@@ -216,6 +220,7 @@ def watch_painting(layer: Layer, *, found: bool = False, known: bool = False) ->
         _MARKS[layer] = {kind: object() if made.get(kind) else last for kind in MARKED}
         for event in (layer.events.paint, layer.events.set_data):  # the second one on undo
             event.connect(lambda event: _compare_strokes(event.source))
+        layer.events.data.connect(lambda event: _compare_strokes(event.source, replaced=True))
         if (plain := getattr(layer, "_get_properties", None)) is not None:
             # The status bar shows units, and gray values first: there is no public way.
             layer._get_properties = lambda *given, **named: objects.describe_properties(
@@ -231,9 +236,11 @@ def _last_stroke(layer: Layer) -> Any:
     return history[-1] if history else None
 
 
-def _compare_strokes(layer: Layer) -> None:
+def _compare_strokes(layer: Layer, *, replaced: bool = False) -> None:
     made = made_by(layer)
     marks: dict[str, Any] = _MARKS[layer]
+    if replaced:  # all pixels, as by a script: there is no way back
+        marks.update(dict.fromkeys(MARKED, object()))
     history: Any = getattr(layer, "_undo_history", ())
     if history and len(history) == history.maxlen:
         # napari forgets the first stroke: there is no way back to what was before it.
@@ -245,10 +252,14 @@ def _compare_strokes(layer: Layer) -> None:
 
 def set_transform(layer: Layer, transform: dict[str, Any]) -> None:
     """Set what differs from the transform of a layer: setting it draws the layer again."""
+    for name in changed_transform(layer, transform):
+        setattr(layer, name, transform[name])
+
+
+def changed_transform(layer: Layer, transform: dict[str, Any]) -> list[str]:
+    """List what in the transform of a layer differs from another one."""
     present = Source.of(layer).transform
-    for name, value in transform.items():
-        if not np.array_equal(present[name], value):
-            setattr(layer, name, value)
+    return [name for name, value in transform.items() if not np.array_equal(present[name], value)]
 
 
 def show_measurements(layer: Layer, outcome: Outcome, outer: Layer = None) -> None:
