@@ -195,9 +195,10 @@ def test_columns_of_a_person_make_no_objects_of_labels_without_any():
 def test_missing_values_are_empty_and_sort_last():
     features = as_features(TABLE.assign(mean=[np.nan, 2.0, 1.0]))
     features["kind"] = ["", "b", "c", "", "", "a"]
+    features[5] = features["mean"]  # names need not be text
     shown, hints = show_objects(features, {"spacing": (1.0, 1.0), "unit": ""})
-    assert [*shown] == ["label", "num_pixels [px]", "area [px²]", "mean", "kind"]
-    assert len(hints) == 5
+    assert [*shown] == ["label", "num_pixels [px]", "area [px²]", "mean", "kind", "5"]
+    assert len(hints) == 6
     assert [format_value(shown.iat[row, 3]) for row in range(3)] == ["", "2", "1"]
     for column, descending, order in (
         (3, True, [2, 5, 1]),
@@ -233,7 +234,7 @@ def test_a_part_gets_a_free_number_where_the_type_ends(dtype):
     top = np.iinfo(dtype).max
     labels = np.where(disks[0] | disks[1], top, 0).astype(dtype)
     labels[0, :2] = 1, 3
-    places, values = change_objects(labels, [top], "split", 1.0)
+    _, values = change_objects(labels, [top], "split", 1.0)
     assert np.unique(values).tolist() == [2, top]
     labels[0] = 1
     every = np.resize(np.arange(top), (top // 50 + 1, 50)).astype(dtype)

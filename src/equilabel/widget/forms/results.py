@@ -213,9 +213,9 @@ class ResultsPanel(Docked):
 
     def _save(self) -> None:
         layer = self._require_layer()
-        made, suggested = layers.made_by(layer), f"{layer.name}.csv"
+        made, suggested = layers.made_by(layer), f"{layer.name.replace('/', '-')}.csv"
         name, kind = QFileDialog.getSaveFileName(self, "Save the table", suggested, KINDS)
-        file = name if Path(name).suffix else f"{name}.csv"
+        file = name if Path(name).suffix else name + (".parquet" if "Parquet" in kind else ".csv")
         if file != name and Path(file).exists():  # the dialog has not asked about this file
             question = f"{Path(file).name!r} exists. Replace it?"
             buttons = {"Cancel": "Reject", "Replace": "Destructive"}

@@ -207,8 +207,8 @@ def show_objects(features: Table, made: Mapping[str, Any]) -> tuple[Table, list[
 
     `made` is our metadata of the layer.
     """
-    table = as_table(features, known=column_types(made))
-    names = sorted(map(str, table.columns), key=lambda name: name.startswith("bbox"))
+    table = as_table(features, known=column_types(made)).rename(columns=str)
+    names = sorted(table.columns, key=lambda name: name.startswith("bbox"))
     headers = [heading(name, made) for name in names]
     hints = [
         f"{name}: {_describe(name)}" if title(name, made) != name else _describe(name)
