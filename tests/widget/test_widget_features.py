@@ -238,7 +238,7 @@ def test_a_part_gets_a_free_number_where_the_type_ends(dtype):
     assert np.unique(values).tolist() == [2, top]
     labels[0] = 1
     every = np.resize(np.arange(top), (top // 50 + 1, 50)).astype(dtype)
-    with pytest.raises(ValueError, match="labels must leave 1 numbers up to"):
+    with pytest.raises(ValueError, match="labels must leave 1 of their numbers"):
         change_objects(np.concatenate([labels, every]), [top], "split", 1.0)
 
 

@@ -69,6 +69,7 @@ class MeasureForm(RunForm):
         if not self.running:
             self.message.setText("")  # the message was about other labels
         if self._layer is None:
+            self.remark.hide()
             return
         self.axes.show_axes(layers.labels_source(self._layer))
 

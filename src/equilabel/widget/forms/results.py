@@ -1,6 +1,6 @@
 """Results of a labels layer: table, colors, plots, a filter, and scripts that repeat the run."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,6 @@ from .layout import Docked, Grid, button, column, fold, scrolled, side_by_side
 from .table import Below
 
 KINDS = "CSV, units in its second line (*.csv);;CSV (*.csv);;Parquet (*.parquet)"
-SOURCES = (layers.source_of, layers.labels_source)  # of an image, and of parents
 STILL = 3  # points on the screen that the mouse moves in a click
 TIPS = {
     "again": "Measure the objects as they are now, as in the runs before, and color them anew.",
@@ -168,18 +167,18 @@ class ResultsPanel(Docked):
         layer = self._require_layer()
         source, runs, others = layers.labels_source(layer), list[Any](), list[Layer]()
         made = layers.made_by(layer)
-        for names, color, *beside in objects.measured_before(made):
-            found = [self._find_open(*each) for each in beside]
-            image, parents = (
-                each and replace(of(each), identity=identity)
-                for of, each, (_, identity) in zip(SOURCES, found, beside, strict=True)
+        for names, color, named, around in objects.measured_before(made):
+            seen, outer = (
+                self._find_open(layers.images, *named),
+                self._find_open(layers.labels, *around),
             )
-            if image is not None and image.identity == made.get("layer"):
-                known = len(made["axes"]) == len(image.shape)
-                image = replace(image, roles=made["axes"] if known else image.roles)
+            image = seen and replace(layers.source_of(seen), identity=named[1])
+            parents = outer and replace(layers.labels_source(outer), identity=around[1])
+            if seen and named[1] == made.get("layer") and len(made["axes"]) == len(image.shape):
+                image = replace(image, roles=made["axes"])
             options: Any = {"color": color, "parents": parents}
             runs.append(partial(measure_source, source, image, names, **options))
-            others.append(found[1])
+            others.append(outer)
 
         def show(outcomes: list[Any]) -> None:
             for outcome, outer in zip(outcomes, others, strict=True):
@@ -188,11 +187,11 @@ class ResultsPanel(Docked):
 
         self.again.submit(lambda report: [run(report) for run in runs], show)
 
-    def _find_open(self, name: str, identity: str) -> Layer:
-        """Return a layer, or the one of its name if it was opened again; None for ""."""
+    def _find_open(self, alike: Callable[..., list[Layer]], name: str, identity: str) -> Layer:
+        """Return a layer, or one of its name if it was opened again; None for ""."""
         every = layers.images(self._viewer) + layers.labels(self._viewer)
         found = [each for each in every if str(each.unique_id) == identity]
-        found = found or [each for each in every if each.name == name]
+        found = found or [each for each in alike(self._viewer) if each.name == name]
         if name and not found:
             message = f"{name!r} must be open to measure again; got it closed. Open it."
             raise ValueError(message)

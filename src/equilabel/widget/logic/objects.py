@@ -182,9 +182,12 @@ def _free_labels(labels: HostArray, count: int) -> list[int]:
     last, top = int(labels.max()), int(np.iinfo(labels.dtype).max)
     if last + count <= top:
         return list(range(last + 1, last + count + 1))
-    free: list[int] = np.setdiff1d(np.arange(1, min(top, 2**16)), labels)[:count].tolist()
+    free: list[int] = np.setdiff1d(np.arange(1, min(top, 2**16) + 1), labels)[:count].tolist()
     if len(free) < count:
-        message = f"labels must leave {count} numbers up to {top} free; got less. Convert them."
+        message = (
+            f"labels must leave {count} of their numbers, 1 to {top}, free for parts; got less. "
+            "Right-click on the layer and convert it to int32."
+        )
         raise ValueError(message)
     return free
 

@@ -32,7 +32,8 @@ AROUND = 10  # pixels between an object that is moved into view and the edge of 
 def factors(viewer: Viewer, layer: Layer) -> HostArray:
     """Return how many units of the viewer a unit of a layer has along each axis, (ndim,)."""
     units = viewer.dims.units  # None if they cannot be converted: napari then uses none
-    pairs = zip(layer.units, units[-layer.ndim :] if units else layer.units, strict=True)
+    known = units is not None and len(units) >= layer.ndim
+    pairs = zip(layer.units, units[-layer.ndim :] if known else layer.units, strict=True)
     return np.array([float((1 * own).to(shared).magnitude) for own, shared in pairs])
 
 
