@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from napari.layers import Labels
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QDialog
 
 from equilabel import label
+from equilabel.widget.logic.sources import Source
 from gui import LONG, MEASURE, canvas, open_form, run, to_front
 
 pytestmark = pytest.mark.gui
@@ -86,6 +88,53 @@ def test_what_is_painted_is_marked_until_it_is_undone_or_measured(measured, qtbo
     layer.data_setitem(corner, 0)
     results.again_button.click()
     assert results.message.text().startswith("'other' must be open to measure again, but")
+
+
+def test_all_images_are_measured_again_also_one_that_was_opened_again(measured, qtbot):
+    """Only the last image was, and the columns of the first counted as current."""
+    viewer, layer, results = measured
+    gray = viewer.layers["gray"]
+    other = viewer.add_image(gray.data / 10, name="other", **Source.of(gray).transform)
+    form = open_form(viewer, qtbot, MEASURE)
+    form.labels.value, form.image.value = layer, other
+    run(form, qtbot)
+    before = layer.features
+    viewer.layers.remove(other)
+    viewer.add_image(gray.data / 5, name="other", **Source.of(gray).transform)
+    layer.data_setitem(np.nonzero(np.isin(layer.data, (1, 3))), 1)
+    results.again_button.click()
+    again(results, qtbot)
+    assert list(layer.features) == list(before)
+    assert 100 < layer.features["intensity_mean"][1] < 300
+    share = layer.features["intensity_mean [other]"] / layer.features["intensity_mean"]
+    np.testing.assert_allclose(share[1:3], 0.2)
+    assert results.summary.text() == "2 objects"
+
+
+def test_copies_of_painted_labels_keep_the_mark_and_deleted_objects_are_gone(measured, qtbot):
+    """Copies counted as measured; rows of deleted objects stayed for columns that are kept."""
+    viewer, layer, results = measured
+    layer.features = layer.features.assign(mine=1.0)
+    layer.data_setitem(np.nonzero(np.pad(np.ones((5, 30), bool), ((0, 35), (60, 0)))), 3)
+    results.filter.condition.setText("area > 0")
+    results.filter.condition.editingFinished.emit()
+    with qtbot.waitSignal(results.filter.task.done, timeout=LONG):
+        results.filter.button.click()
+    QApplication.processEvents()
+    kept = viewer.layers["cells kept"]
+    assert results.layer is kept
+    assert results.summary.text() == "3 objects, painted since"
+    copy = viewer.add_layer(Labels.create(*kept.as_layer_data_tuple()))
+    results.show_layer(copy)
+    assert copy.metadata["equilabel"]["painted"]
+    results.select([2])
+    results.edits[2].click()
+    again(results, qtbot)
+    assert results.summary.text() == "2 objects"
+    assert results.table.objects.labels.tolist() == [1, 3]
+    assert results.filter.count.text() == "keep 2 of 2"
+    assert copy.features["mine"][1:].tolist() == [1, 1, 1]
+    assert copy.features["area"][3] == (copy.data == 3).sum() / 4
 
 
 def test_objects_are_merged_split_and_deleted(measured, qtbot, notes):
@@ -167,6 +216,32 @@ def test_a_filter_grays_what_goes_and_its_layer_comes_to_the_front(measured, qtb
     picture = canvas(viewer)
     new.visible = False
     assert (canvas(viewer) != picture).any()
+
+
+def test_a_condition_that_does_not_fit_leaves_the_rest_of_the_results(measured, qtbot, notes):
+    viewer, layer, results = measured
+    results.filter.condition.setText("intensity_mean > 10")
+    results.filter.condition.editingFinished.emit()
+    other = viewer.add_labels(label(layer.data > 1), name="other")
+    other.features = {"area": [np.nan, 7.0]}
+    results.layer_field.value = other
+    assert results.summary.text() == "1 object"
+    assert results.table.objects.labels.tolist() == [1]
+    assert results.filter.count.text() == ""
+    assert "condition must be on columns of the table; got 'intensity_mean'" in notes()[-1]
+    results.layer_field.value = layer
+    assert results.filter.count.text() == "keep 3 of 3"
+
+
+def test_values_that_are_nearly_equal_are_one_bar(measured):
+    """Too many bins for their range were an error after each click from then on."""
+    _, layer, results = measured
+    layer.features = layer.features.assign(near=[np.nan, 0.1, np.nextafter(0.1, 1), 0.1])
+    results._update()
+    results.plot.x.value = "near"
+    results.plot.button.click()
+    results.select([2])
+    assert results.plot.canvas._bins.tolist() == [0, 0, 0]
 
 
 def test_a_long_notification_is_read_to_its_end(measured, qtbot):

@@ -3,6 +3,7 @@
 import gc
 import subprocess
 import sys
+import threading
 import weakref
 
 import numpy as np
@@ -103,6 +104,18 @@ def test_a_viewer_closed_while_running_ends_the_run(own_viewer, qtbot, form, hel
     own_viewer.close()
     qtbot.waitUntil(lambda: not worker.is_running, timeout=LONG)
     QApplication.processEvents()
+
+
+def test_what_a_form_computed_is_dropped_after_its_viewer(own_viewer, qtbot, form, notes):
+    """Another viewer got a message on a widget that was deleted."""
+    release = threading.Event()
+    form.begin("waiting", lambda report: release.wait(30), ())
+    worker = form.task._worker
+    QTimer.singleShot(50, release.set)
+    own_viewer.close()
+    qtbot.waitUntil(lambda: not worker.is_running and not isalive(form), timeout=LONG)
+    QApplication.processEvents()
+    assert notes() == []
 
 
 def test_closing_the_dock_cancels_its_run(own_viewer, qtbot, form, held):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QWheelEvent
+from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QLineEdit
 
 from equilabel.options import SegmentOptions, options_of
@@ -34,6 +35,17 @@ def test_every_option_of_segment_has_a_field_or_is_named_here(viewer, qtbot, mon
     monkeypatch.setattr(segment, "Choices", lambda **chosen: given.update(chosen))
     form.fields.choices()
     assert set(options_of(SegmentOptions)) - set(given) == {"keep", "max_size"}
+
+
+def test_a_decimal_comma_is_a_point(viewer, qtbot):
+    """It was a separator of thousands: 3,7 was 37."""
+    viewer.add_image(nuclei_2d((80, 80)))
+    field = open_form(viewer, qtbot).fields.sigma
+    edit = field.number.native.lineEdit()
+    edit.selectAll()
+    QTest.keyClicks(edit, "3,7")
+    QTest.keyClick(edit, Qt.Key.Key_Return)
+    assert field.value == 3.7
 
 
 def threshold_alone(qtbot):

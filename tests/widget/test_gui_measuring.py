@@ -46,6 +46,16 @@ def test_labels_are_measured_without_gray_values(viewer, qtbot):
     assert form.message.text() == ""  # it was about them
 
 
+def test_all_planes_of_a_few_are_measured_and_the_guess_is_said(viewer, qtbot):
+    """Two to four planes of labels were read as channels, and the first of them was measured."""
+    pixels = np.zeros((3, 40, 40), int)
+    pixels[0, :5, :5], pixels[1, 10:15, 10:15], pixels[2, 20:30, 20:30] = 1, 2, 3
+    viewer.add_labels(pixels, name="mine")
+    form = open_form(viewer, qtbot, MEASURE)
+    assert form.remark.text().startswith("3 planes read as depth: under Axes, ")
+    assert run(form, qtbot).features["area"][1:].tolist() == [25, 25, 100]
+
+
 def test_objects_get_those_they_lie_in_and_these_their_number(viewer, qtbot, notes):
     cells = label(np.pad(np.ones((2, 8, 8), bool), ((0, 0), (2, 2), (2, 2))), stacked=True)
     spots = np.zeros(cells.shape, int)
@@ -69,6 +79,63 @@ def test_objects_get_those_they_lie_in_and_these_their_number(viewer, qtbot, not
     form.parents.value = viewer.layers["smaller"]
     run(form, qtbot)
     assert "parents must have the shape of the labels" in notes()[-1]
+
+
+def test_painted_cells_stay_marked_and_nuclei_in_them_are_measured_again(viewer, qtbot):
+    cells = label(np.pad(np.ones((8, 20), bool), 2) & (np.arange(24) != 12))
+    nuclei = np.zeros_like(cells)
+    nuclei[4:6, 4:6] = 1
+    outer = viewer.add_labels(cells, name="cells")
+    inner = viewer.add_labels(nuclei, name="nuclei")
+    form = open_form(viewer, qtbot, MEASURE)
+    form.labels.value = outer
+    run(form, qtbot)
+    outer.data_setitem(np.nonzero((outer.data == 2) & (np.indices(cells.shape)[0] < 6)), 0)
+    form.labels.value, form.parents.value = inner, outer
+    run(form, qtbot)
+    results = form.results
+    assert outer.features["children"][1:].tolist() == [1, 0]
+    results.show_layer(outer)
+    assert results.summary.text() == "2 objects, painted since"
+    inner.data_setitem(np.nonzero(nuclei), 0)
+    inner.data_setitem(tuple(np.argwhere(cells == 2)[-2:].T), 1)
+    for layer in (inner, outer):
+        results.show_layer(layer)
+        results.again_button.click()
+        qtbot.waitUntil(lambda: not results.again.running, timeout=LONG)
+        if layer is inner:
+            assert inner.features.loc[1, ["parent", "overlap"]].tolist() == [2, 2]
+            assert outer.features["children"][1:].tolist() == [0, 1]
+    assert outer.features["area"][2] == (outer.data == 2).sum()
+    assert "children" not in outer.features  # they were not counted again
+
+
+def test_axes_set_by_hand_hold_when_objects_are_measured_again(viewer, qtbot):
+    pixels = np.zeros((5, 20, 20))
+    pixels[:, 3:9, 3:9] = pixels[:, 12:17, 12:17] = 10
+    viewer.add_image(pixels, name="channels")
+    form = open_form(viewer, qtbot)
+    axis = form.fields.axes._fields[0]
+    axis.value = "channel"
+    layer = run(form, qtbot)
+    assert layer.features["intensity_mean-4"][1:].tolist() == [10, 10]
+    form.results.select([1, 2])
+    form.results.edits[0].click()  # merge
+    tasks = form.results.edit, form.results.again
+    qtbot.waitUntil(lambda: not any(each.running for each in tasks), timeout=LONG)
+    assert layer.features["area"][1:].tolist() == [36 + 25]
+    assert layer.features["intensity_mean-4"][1:].tolist() == [10]
+    frames = viewer.add_labels(label(pixels > 0, stacked=True), name="frames")
+    form = open_form(viewer, qtbot, MEASURE)
+    form.labels.value, form.image.value = frames, None
+    form.axes._fields[0].value = "time"
+    run(form, qtbot)
+    assert frames.features["frame"][1:].tolist() == [*np.repeat(range(5), 2)]
+    frames.data_setitem(np.nonzero(frames.data == 10), 0)
+    form.results.show_layer(frames)
+    form.results.again_button.click()
+    qtbot.waitUntil(lambda: not form.results.again.running, timeout=LONG)
+    assert form.results.summary.text() == "9 objects"
 
 
 def test_an_image_that_does_not_fit_is_told(viewer, qtbot, notes):

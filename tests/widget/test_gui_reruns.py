@@ -9,7 +9,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
 
 from equilabel.samples import nuclei_2d
-from equilabel.widget.viewer.layers import AROUND
+from equilabel.widget.viewer.layers import AROUND, position
 from gui import LONG, MEASURE, canvas, click_row, colored, keep_within, open_form, run, to_front
 
 pytestmark = pytest.mark.gui
@@ -225,6 +225,23 @@ def test_the_row_of_an_object_leads_to_its_frame(viewer, qtbot):
     layer.mode = "paint"
     layer.selected_label = 2
     assert not form.results._place.running
+
+
+def test_a_layer_in_other_units_than_the_viewer_is_shown_at_the_same_planes(viewer, qtbot):
+    """The viewer has the smallest of the units: a row led to a plane a thousand times too far."""
+    pixels = np.zeros((12, 40, 50), "u1")
+    pixels[3:5, 5:20, 5:20] = pixels[8:10, 25:35, 30:45] = 200
+    layer = viewer.add_image(pixels, scale=(2, 0.5, 0.5), units=["um"] * 3)
+    form = open_form(viewer, qtbot)
+    viewer.add_image(0 * pixels, scale=(2000, 500, 500), units=["nm"] * 3, visible=False)
+    viewer.dims.set_point(0, 8 * 2000)
+    assert position(viewer, layer)[0][0] == 8
+    form.fields.image.value = layer
+    run(form, qtbot)
+    form.results.select(np.array([1]))
+    qtbot.waitUntil(lambda: viewer.dims.current_step[0] == 3, timeout=LONG)
+    form.results.select(np.array([2]))
+    qtbot.waitUntil(lambda: viewer.dims.current_step[0] == 8, timeout=LONG)
 
 
 def test_the_table_stays_where_a_row_was_added_and_the_plot_empties_with_its_layer(viewer, form):

@@ -193,6 +193,21 @@ def test_a_file_is_not_replaced_unasked_whatever_name_was_typed(form, tmp_path, 
     assert said == ["'precious.csv' exists. Replace it?"] * 2
 
 
+def test_a_name_without_a_suffix_gets_that_of_the_chosen_kind(form, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    names = []
+
+    def choose(form, title, suggested, kinds):
+        names.append(suggested)
+        return str(tmp_path / "cells"), kinds.split(";;")[-1]
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", choose)
+    monkeypatch.setattr(form.results.layer, "name", "a/b")
+    form.results.save_button.click()
+    assert names == ["a-b.csv"]
+    assert len(read_table(tmp_path / "cells.parquet")) == form.results.layer.data.max()
+
+
 # ------------------------------------------------------------------- repeat
 
 

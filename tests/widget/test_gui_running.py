@@ -125,6 +125,14 @@ def test_an_image_replaced_or_removed_meanwhile_is_told(viewer, qtbot, form, not
         event.clear()
     form.run_button.click()
     qtbot.waitUntil(reached.is_set, timeout=LONG)
+    viewer.layers["nuclei"].translate = (5, 5)
+    with qtbot.waitSignal(form.ended, timeout=LONG):
+        release.set()
+    assert "Scale or position of 'nuclei' changed during the run" in notes()[-1]
+    for event in held:
+        event.clear()
+    form.run_button.click()
+    qtbot.waitUntil(reached.is_set, timeout=LONG)
     viewer.layers.clear()
     with qtbot.waitSignal(form.ended, timeout=LONG):
         release.set()

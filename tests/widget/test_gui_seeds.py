@@ -5,6 +5,7 @@ import shlex
 import numpy as np
 import pytest
 import tifffile
+from napari.layers import Labels
 from qtpy.QtWidgets import QApplication
 
 from equilabel import segment
@@ -70,6 +71,21 @@ def test_preview_run_and_copied_texts_agree_on_markers_mask_and_growth(viewer, f
     tifffile.imwrite("mask.tif", LEFT.astype(np.uint8))
     assert main(words[1:]) == 0
     np.testing.assert_array_equal(read_tiff("results/cells_labels.tif").pixels, found.labels)
+
+
+def test_labels_in_use_and_copies_are_not_replaced(viewer, form, qtbot):
+    """A run with its own earlier labels as markers replaced them, without a question."""
+    first = run(form, qtbot)
+    before = first.data.copy()
+    form.fields.markers.value = first
+    form.fields.min_size.value = 0
+    second = run(form, qtbot)
+    assert second is not first
+    np.testing.assert_array_equal(first.data, before)
+    form.fields.markers.value = None
+    copy = viewer.add_layer(Labels.create(*second.as_layer_data_tuple()))
+    assert run(form, qtbot) is second
+    assert copy in viewer.layers
 
 
 def test_the_preview_follows_the_brush(viewer, form, qtbot):

@@ -23,6 +23,7 @@ from equilabel.widget.logic.objects import (
     own_columns,
     show_objects,
     sort_rows,
+    summarize,
 )
 from equilabel.widget.logic.outcomes import Outcome
 from equilabel.widget.viewer.layers import watch_painting
@@ -142,6 +143,8 @@ def measured(image, **columns):
     table = pd.DataFrame({"label": [1, 2, 3], **columns})
     features = as_features(table)
     metadata = {"intensity": image, "layer": image, "columns": table.dtypes.to_dict()}
+    metadata |= {"properties": tuple(columns), "color": "gray", "parents": ("", ""), "axes": ()}
+    metadata["objects"] = 3
     return Outcome(np.zeros((1, 1), int), features, {}, metadata)
 
 
@@ -177,15 +180,25 @@ def test_intensities_of_several_images_stand_in_one_table():
     assert len(table) == 3
 
 
+def test_columns_of_a_person_make_no_objects_of_labels_without_any():
+    """Labels 3 and 7 and a column of one's own were 7 objects."""
+    features = as_features(pd.DataFrame({"label": [3, 7], "area": [4, 2]})).assign(mine=1.0)
+    assert find_objects(features, {"area": int}).sum() == 2
+    assert find_objects(features, {"other": int}).sum() == 7
+    assert summarize(features, {"columns": {"area": int}}) == "2 objects"
+    assert len(show_objects(features, {"columns": {"area": int}})[0]) == 2
+
+
 # ------------------------------------------------------------- what is shown
 
 
 def test_missing_values_are_empty_and_sort_last():
     features = as_features(TABLE.assign(mean=[np.nan, 2.0, 1.0]))
     features["kind"] = ["", "b", "c", "", "", "a"]
+    features[5] = features["mean"]  # names need not be text
     shown, hints = show_objects(features, {"spacing": (1.0, 1.0), "unit": ""})
-    assert [*shown] == ["label", "num_pixels [px]", "area [px²]", "mean", "kind"]
-    assert len(hints) == 5
+    assert [*shown] == ["label", "num_pixels [px]", "area [px²]", "mean", "kind", "5"]
+    assert len(hints) == 6
     assert [format_value(shown.iat[row, 3]) for row in range(3)] == ["", "2", "1"]
     for column, descending, order in (
         (3, True, [2, 5, 1]),
@@ -207,6 +220,26 @@ def test_an_object_of_a_frame_is_split_at_its_neck_and_a_disk_is_not():
     assert (movie[1][disks[1] & (x > 24)] == 3).all()
     with pytest.raises(ValueError, match="an object must have a neck to be split; got none"):
         change_objects(movie, [1], "split", (1.0, 1.0), times=(0,))
+    with pytest.raises(ValueError, match="an object must have pixels to be split; got none of"):
+        change_objects(movie, [9], "split", (1.0, 1.0), times=(0,))
+    with pytest.raises(ValueError, match="objects must be of one frame to be merged; got several"):
+        change_objects(movie, [1, 2], "merge", (1.0, 1.0), times=(0,))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_a_part_gets_a_free_number_where_the_type_ends(dtype):
+    """The number after the greatest was 0: half of the object was erased."""
+    y, x = np.indices((30, 50))
+    disks = [(y - 15) ** 2 + (x - at) ** 2 < 100 for at in (13, 30)]
+    top = np.iinfo(dtype).max
+    labels = np.where(disks[0] | disks[1], top, 0).astype(dtype)
+    labels[0, :2] = 1, 3
+    _, values = change_objects(labels, [top], "split", 1.0)
+    assert np.unique(values).tolist() == [2, top]
+    labels[0] = 1
+    every = np.resize(np.arange(top), (top // 50 + 1, 50)).astype(dtype)
+    with pytest.raises(ValueError, match="labels must leave 1 of their numbers"):
+        change_objects(np.concatenate([labels, every]), [top], "split", 1.0)
 
 
 def test_painting_is_undone_only_as_far_as_napari_remembers():
@@ -232,3 +265,12 @@ def test_painting_is_undone_only_as_far_as_napari_remembers():
     for _ in range(110):
         layer.undo()
     assert states() == [True, True]
+
+
+def test_pixels_that_a_script_replaces_are_painted():
+    layer = Labels(np.zeros((8, 8), int))
+    watch_painting(layer, found=True)
+    layer.data = np.ones((8, 8), int)
+    assert [layer.metadata["equilabel"][name] for name in ("painted", "unmeasured")] == [True] * 2
+    watch_painting(layer)
+    assert not layer.metadata["equilabel"]["unmeasured"]

@@ -43,6 +43,8 @@ def test_a_histogram_counts_every_pixel_between_the_extremes(kind):
 def test_what_is_not_finite_is_left_out_of_the_histogram():
     seen = compute_histogram(np.array([np.nan, 1.0, 3.0, np.inf]))
     assert (seen.low, seen.high, seen.counts.sum()) == (1, 3, 2)
+    share = compute_histogram(np.where(np.arange(1000) < 3, 1, np.nan)).describe_gaps()
+    assert share.startswith("99.7 % of the pixels")
 
 
 @pytest.mark.parametrize(("value", "bins"), [(np.nan, 0), (7.0, 1)])

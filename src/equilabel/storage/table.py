@@ -19,7 +19,7 @@ from .files import is_remote, open_regular, replacing
 from .memory import free
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -340,9 +340,11 @@ def as_features(table: pd.DataFrame) -> pd.DataFrame:
     return features
 
 
-def as_table(features: pd.DataFrame, types: Mapping[str, Any] = NO_TYPES) -> pd.DataFrame:
+def as_table(
+    features: pd.DataFrame, types: Mapping[str, Any] = NO_TYPES, known: Iterable[str] = ()
+) -> pd.DataFrame:
     """Convert features to a table with a row for each object, and columns of their `types`."""
-    kept = find_objects(features)
+    kept = find_objects(features, known or types)
     table = features.loc[kept, columns_of(features)].reset_index(drop=True)
     table.insert(0, "label", labels_of(features)[kept])
     complete = table.columns[table.notna().all()]
@@ -356,10 +358,14 @@ def labels_of(features: pd.DataFrame) -> NDArray[np.int64]:
     return np.arange(len(features))
 
 
-def find_objects(features: pd.DataFrame) -> NDArray[np.bool_]:
-    """Return which rows are objects: not the background, and not labels without values."""
-    rows = np.asarray(labels_of(features) != 0)
-    missing = [np.isnan(column) for column in numeric_columns(features).values()]
+def find_objects(features: pd.DataFrame, known: Iterable[str] = ()) -> NDArray[np.bool_]:
+    """Return which rows are objects: not the background, and not labels without values.
+
+    Values are those of the columns that are `known`; of all, where there are none of these.
+    """
+    rows, columns = np.asarray(labels_of(features) != 0), numeric_columns(features)
+    chosen = [columns[name] for name in known if name in columns] or columns.values()
+    missing = [np.isnan(column) for column in chosen]
     return rows & ~np.logical_and.reduce(missing) if missing else rows
 
 

@@ -20,7 +20,7 @@ from equilabel.widget.logic.outcomes import KEY
 from equilabel.widget.logic.scripts import with_filters
 from equilabel.widget.logic.sources import Source, check_memory
 from equilabel.widget.viewer import layers
-from equilabel.widget.viewer.tasks import Task, guarded, tell
+from equilabel.widget.viewer.tasks import Task, attempt, guarded, tell
 
 from .fields import EDGES, KEYS, field, make_slider, offer, set_range
 from .layout import Grid, Row, button, side_by_side
@@ -322,7 +322,8 @@ class FilterForm(Grid):
         for row in self.rows:
             row.set_columns(columns, layers.made_by(layer))
         self.button.setEnabled(bool(columns))
-        self._show_count()
+        self.count.setText("")
+        attempt(self, self._show_count)  # the condition may not fit this table
 
     @guarded
     def _preview(self) -> None:
@@ -335,8 +336,9 @@ class FilterForm(Grid):
         if not self.button.isEnabled():
             self.count.setText("")
             return None
-        kept = objects.find_kept(self._layer.features, *self.filters)
-        self.count.setText(f"keep {kept.sum()} of {find_objects(self._layer.features).sum()}")
+        features, known = self._layer.features, objects.column_types(layers.made_by(self._layer))
+        kept = objects.find_kept(features, *self.filters, known=known)
+        self.count.setText(f"keep {kept.sum()} of {find_objects(features, known).sum()}")
         return kept
 
     def _keep(self) -> None:
@@ -347,7 +349,7 @@ class FilterForm(Grid):
         source = Source.of(layer)
         check_memory(source)
         features, made = layer.features, layers.made_by(layer)
-        kept = objects.find_kept(features, *filters)
+        kept = objects.find_kept(features, *filters, known=objects.column_types(made))
         made |= {"kind": "filter", "filter": [*made.get("filter", ()), *filters]}
         made |= {"columns": {**made.get("columns", {}), "label_before": int}}
         made |= {"objects": int(kept.sum())}

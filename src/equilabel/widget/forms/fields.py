@@ -57,6 +57,7 @@ class LengthField:
         self._spacing: tuple[float, ...] = (1.0,)
         self.number = FloatSpinBox(min=self.least, max=self.most, tooltip=self.tooltip)
         self.changed = self.number.changed
+        self.number.native.lineEdit().textEdited.connect(self._take_comma)
         self.pixels = QLabel()  # a length with a unit, in pixels
         self.pixels.setFixedWidth(MEASURED)
         self.native = side_by_side(self.number.native, self.pixels, widths=(1, 0))
@@ -65,6 +66,14 @@ class LengthField:
         self._show_unit()
         self.value = self.start
         self.changed.connect(self._show_pixels)
+
+    def _take_comma(self, text: str) -> None:
+        """Take a decimal comma for a point; Qt takes it for a separator of thousands."""
+        edit = self.number.native.lineEdit()
+        if "," in text and self.number.native.decimals():
+            place = edit.cursorPosition()
+            edit.setText(text.replace(",", "."))
+            edit.setCursorPosition(place)
 
     @property
     def value(self) -> float:

@@ -43,7 +43,9 @@ class MeasureForm(RunForm):
         self.axes, self.statistics = AxesField(self._update_fields), StatisticsField()
         self.statistics.setMinimumHeight(80)  # so that two forms fit into a window of 720 pixels
         grid = Grid(self.labels, self.image, self.color, self.parents)
-        parts = (grid, fold("Axes", self.axes), QLabel("Statistics"), self.statistics)
+        self.remark = QLabel(wordWrap=True)
+        axes = fold("Axes", self.axes)
+        parts = (grid, axes, self.remark, QLabel("Statistics"), self.statistics)
         column(*parts, into=fields)
         super().__init__(napari_viewer, "Measure", fields)
         self._measured: Layer = None  # of the current run, as the next
@@ -67,6 +69,7 @@ class MeasureForm(RunForm):
         if not self.running:
             self.message.setText("")  # the message was about other labels
         if self._layer is None:
+            self.remark.hide()
             return
         self.axes.show_axes(layers.labels_source(self._layer))
 
@@ -81,6 +84,8 @@ class MeasureForm(RunForm):
         image = self._image()
         self.color.visible = image is not None and image.rgb
         source = None if self._layer is None else Source.of(self._layer, self.axes.roles)
+        self.remark.setText("" if source is None else source.explain_guess())
+        self.remark.setVisible(bool(self.remark.text()))
         if source is None or source.problem:
             return
         self.statistics.offer(offered(source, image=image is not None))
@@ -98,7 +103,7 @@ class MeasureForm(RunForm):
             measure_source,
             *(source, image, self.statistics.names),
             color=self.color.value,
-            parents=None if self._outer is None else Source.of(self._outer),
+            parents=self._outer and layers.labels_source(self._outer),
         )
         self.begin(f"measurements of {source.name!r}", work, ("read", "measure", "relate"))
 
@@ -111,9 +116,8 @@ class MeasureForm(RunForm):
                 "Open them and measure again."
             )
             raise ValueError(message)
-        layers.show_measurements(layer, outcome)
-        if outcome.parents is not None and self._outer in self._viewer.layers:
-            layers.show_measurements(self._outer, outcome.parents)
+        outer = self._outer if self._outer in self._viewer.layers else None
+        layers.show_measurements(layer, outcome, outer)
         self.results.show_layer(layer)
         count, seconds = (outcome.metadata[name] for name in ("objects", "seconds"))
         self.message.setText(f"{count_objects(count)}, {seconds:.2f} s. {outcome.note}".strip())

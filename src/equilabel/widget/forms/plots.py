@@ -48,7 +48,10 @@ class PlotCanvas(FigureCanvasQTAgg):
         self._edges = np.zeros(0)
         if y is None and self._x.size:
             bins = min(MOST_BINS, max(5, int(np.sqrt(self._x.size) * 2)))
-            self._edges = np.histogram_bin_edges(self._x, bins)
+            low, high = float(self._x.min()), float(self._x.max())
+            if high - low <= 1e-9 * max(abs(low), abs(high)):  # too close together for bins
+                bins, low, high = 1, low - 0.5, high + 0.5
+            self._edges = np.histogram_bin_edges(self._x, bins, (low, high))
             self._bins = np.searchsorted(self._edges[1:-1], self._x, side="right")
         self._redraw()
 

@@ -1,6 +1,7 @@
 """Results of a labels layer: table, colors, plots, a filter, and scripts that repeat the run."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -164,21 +165,37 @@ class ResultsPanel(Docked):
     def _measure_again(self) -> None:
         """Measure the objects with the statistics and the images of the runs before."""
         layer = self._require_layer()
-        source, runs = layers.labels_source(layer), list[Any]()
-        known = {str(each.unique_id): each for each in self._viewer.layers}
-        for names, name, identity, color in objects.measured_before(layers.made_by(layer)):
-            if name and identity not in known:
-                message = f"{name!r} must be open to measure again; got it closed. Open it."
-                raise ValueError(message)
-            image = layers.source_of(known[identity]) if name else None
-            runs.append(partial(measure_source, source, image, names, color=color))
+        source, runs, others = layers.labels_source(layer), list[Any](), list[Layer]()
+        made = layers.made_by(layer)
+        for names, color, named, around in objects.measured_before(made):
+            seen, outer = (
+                self._find_open(layers.images, *named),
+                self._find_open(layers.labels, *around),
+            )
+            image = seen and replace(layers.source_of(seen), identity=named[1])
+            parents = outer and replace(layers.labels_source(outer), identity=around[1])
+            if seen and named[1] == made.get("layer") and len(made["axes"]) == len(image.shape):
+                image = replace(image, roles=made["axes"])
+            options: Any = {"color": color, "parents": parents}
+            runs.append(partial(measure_source, source, image, names, **options))
+            others.append(outer)
 
         def show(outcomes: list[Any]) -> None:
-            for outcome in outcomes:
-                layers.show_measurements(layer, outcome)
+            for outcome, outer in zip(outcomes, others, strict=True):
+                layers.show_measurements(layer, outcome, outer)
             self.message.setText("")
 
         self.again.submit(lambda report: [run(report) for run in runs], show)
+
+    def _find_open(self, alike: Callable[..., list[Layer]], name: str, identity: str) -> Layer:
+        """Return a layer, or one of its name if it was opened again; None for ""."""
+        every = layers.images(self._viewer) + layers.labels(self._viewer)
+        found = [each for each in every if str(each.unique_id) == identity]
+        found = found or [each for each in alike(self._viewer) if each.name == name]
+        if name and not found:
+            message = f"{name!r} must be open to measure again; got it closed. Open it."
+            raise ValueError(message)
+        return found[0] if name else None
 
     def _fill_table(self) -> None:
         layer = self._layer
@@ -195,9 +212,9 @@ class ResultsPanel(Docked):
 
     def _save(self) -> None:
         layer = self._require_layer()
-        made, suggested = layers.made_by(layer), f"{layer.name}.csv"
+        made, suggested = layers.made_by(layer), f"{layer.name.replace('/', '-')}.csv"
         name, kind = QFileDialog.getSaveFileName(self, "Save the table", suggested, KINDS)
-        file = name if Path(name).suffix else f"{name}.csv"
+        file = name if Path(name).suffix else name + (".parquet" if "Parquet" in kind else ".csv")
         if file != name and Path(file).exists():  # the dialog has not asked about this file
             question = f"{Path(file).name!r} exists. Replace it?"
             buttons = {"Cancel": "Reject", "Replace": "Destructive"}
@@ -274,7 +291,9 @@ class ResultsPanel(Docked):
         if layer is None or not (seen and still and layer.visible and mode == "pan_zoom"):
             return
         directions = {name: getattr(event, name) for name in ("view_direction", "dims_displayed")}
-        number = layer.get_value(event.position, **directions, world=True)
+        at = np.array(event.position, float)
+        at[-layer.ndim :] /= layers.factors(self._viewer, layer)
+        number = layer.get_value(at, **directions, world=True)
         number = number[1] if layer.multiscale and number is not None else number
         before = list(self._selected) if "Shift" in event.modifiers else []
         self.select(list(dict.fromkeys([*before, int(number)])) if number else before)

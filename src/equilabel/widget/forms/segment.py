@@ -319,7 +319,8 @@ class SegmentForm(RunForm):
     def __init__(self, napari_viewer: Viewer) -> None:
         super().__init__(napari_viewer, "Find objects", SegmentFields())
         self._replaced: Layer = None  # labels changed by hand that may be replaced
-        self._pixels: Any = None  # of the current run
+        self._new = False  # whether the labels of the current run get a layer of their own
+        self._source: Any = None  # of the current run
         self._values: dict[str, Any] = {}  # of its fields
         self._queue: list[Layer] = []  # images whose objects are found after it
         self.choices = self.fields.choices
@@ -450,7 +451,7 @@ class SegmentForm(RunForm):
         choices = self.choices()
         if not self._may_replace(source.identity):
             return
-        self._pixels, self._values = source.data, self.fields.values()
+        self._source, self._values = source, self.fields.values()
         _store().setValue("fields", json.dumps(self._values))
         title = f"objects of {source.name!r}"
         if not (size := large.explain_size(source, choices)):
@@ -465,10 +466,10 @@ class SegmentForm(RunForm):
 
     def _may_replace(self, identity: str) -> bool:
         """Ask what to do with labels that were changed by hand; return False to do nothing."""
-        new = self.fields.new_layer.value
-        earlier = None if new else layers.find_result(self._viewer, identity)
-        self._replaced = None
-        if earlier is None or not (changes := layers.describe_changes(earlier)):
+        fields, earlier = self.fields, layers.find_result(self._viewer, identity)
+        used = earlier is not None and earlier in (fields.markers.value, fields.mask.value)
+        self._new, self._replaced = fields.new_layer.value or used, None
+        if self._new or earlier is None or not (changes := layers.describe_changes(earlier)):
             return True
         answer = ask(
             self,
@@ -499,8 +500,7 @@ class SegmentForm(RunForm):
 
     def show_outcome(self, outcome: Outcome) -> None:
         """Show labels, tracks and results, and say what a person should know of them."""
-        new = self.fields.new_layer.value
-        outcome.metadata["form"] = self._values
+        outcome.metadata["form"], new = self._values, self._new
         layer = layers.show_labels(self._viewer, outcome, new_layer=new, replace=self._replaced)
         layers.show_tracks(self._viewer, outcome, new_layer=new)
         self.fields.show_preview.value = False
@@ -516,8 +516,10 @@ class SegmentForm(RunForm):
         self.message.setText(text if chosen else f"{name}: {text}")
         if identity not in present:
             inform(f"The image {name!r} was removed during the run; its labels are kept.")
-        elif chosen and Source.of(self._layer).data is not self._pixels:
+        elif chosen and self._source.data is not Source.of(self._layer).data:
             inform(f"The pixels of {name!r} were replaced during the run: find its objects again.")
+        elif chosen and layers.changed_transform(self._layer, self._source.transform):
+            inform(f"Scale or position of {name!r} changed during the run: find its objects again.")
         if outcome.note:
             warn(outcome.note)
         QTimer.singleShot(0, self._run_next)

@@ -1,6 +1,6 @@
 """Objects of a labels layer: their measurements, those that are kept, and all of it as text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,19 +32,35 @@ def column_types(made: Mapping[str, Any]) -> dict[str, Any]:
     return {**made.get("columns", {}), **made.get("measured", {}).get("columns", {})}
 
 
-def measured_before(made: Mapping[str, Any]) -> list[tuple[tuple[str, ...], str, str, str]]:
-    """List the ways in which objects were measured: statistics, image, its identity, its color."""
+RUN = ("properties", "color", "intensity", "layer", "parents")  # what a run measured, and in what
+
+
+def measured_before(made: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """List the ways in which objects were measured: statistics, color, image, and parents.
+
+    Image and parents are a name and an identity, both "" for none.
+    """
     runs = []
     if "parameters" in made:
         names = made["parameters"].get("properties") or ()
-        runs.append((names, made["image"], made["layer"], made["color"]))
-    if last := made.get("measured"):
-        image = (last["intensity"], last.get("layer", ""), last.get("color", ""))
-        runs.append((last.get("properties", ()), *image))
+        runs.append((names, made["color"], made["image"], made["layer"], ("", "")))
+    runs += [tuple(run[name] for name in RUN) for run in made.get("measured", {}).get("runs", ())]
     return [
-        (tuple(name for name in names if name != "label"), image, identity, color or "gray")
-        for names, image, identity, color in runs
+        (tuple(name for name in names if name != "label"), color or "gray", image, parents)
+        for names, color, *image, parents in runs
     ]
+
+
+def _add_run(earlier: Mapping[str, Any], made: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the runs that repeat all measurements: one for each image, and one with parents."""
+    run, others = {name: made[name] for name in RUN}, []
+    for each in earlier.get("runs", ()) if earlier.get("axes") == made["axes"] else ():
+        if (each["layer"], each["color"]) == (run["layer"], run["color"]):
+            run["properties"] = tuple(dict.fromkeys([*each["properties"], *run["properties"]]))
+            run["parents"] = run["parents"] if any(run["parents"]) else each["parents"]
+        else:
+            others.append({**each, "parents": ("", "")} if any(run["parents"]) else each)
+    return [*others, run]
 
 
 def merge_measurements(
@@ -54,7 +70,8 @@ def merge_measurements(
 
     There is a row for each measured label. A column of the same name is replaced, unless it has
     gray values of another image: then the name of that image is added to the new one. All other
-    columns are kept, by label. New columns come last.
+    columns are kept, by label, but without what was measured of labels that are gone. New columns
+    come last. Of parents, only the number of their children is new.
     """
     new, earlier, image = outcome.features, made.get("measured", {}), outcome.metadata.get("layer")
     images = {name: made["layer"] for name in made.get("columns", ()) if _is_gray(name)}
@@ -68,11 +85,19 @@ def merge_measurements(
 
     names = {name: name_of(name) if _is_gray(name) else name for name in map(str, new.columns)}
     new = new.rename(columns=names)
-    old = features[[name for name in columns_of(features) if name not in new]]
+    own = "properties" in outcome.metadata  # and not parents
+    gone = {"children"} if own and made.get("unmeasured") else set[str]()
+    old = features[[name for name in columns_of(features) if name not in {*new, *gone}]]
     old = old.set_axis(labels_of(features), axis=0)
     old = old[~old.index.duplicated()].reindex(labels_of(new)).set_axis(new.index, axis=0)
+    ours = [name for name in column_types(made) if name in old and old[name].dtype.kind == "f"]
+    alive = find_objects(new)
+    if own and alive.sum() == outcome.metadata["objects"]:  # else some have no values, such as NaN
+        old = old.assign(**{name: old[name].where(alive) for name in ours})
+    facts = {**outcome.metadata, "runs": _add_run(earlier, outcome.metadata)} if own else earlier
     measured = {
         **outcome.metadata,
+        **facts,
         "columns": earlier.get("columns", {})
         | {names.get(name, name): kind for name, kind in outcome.metadata["columns"].items()},
         "images": {**images, **{name: image for name in names.values() if _is_gray(name)}},
@@ -85,9 +110,9 @@ def _is_gray(name: str) -> bool:
     return name.startswith(INTENSITY) or "weighted" in name
 
 
-def find_kept(features: Table, *filters: Any) -> HostArray:
+def find_kept(features: Table, *filters: Any, known: Iterable[str] = ()) -> HostArray:
     """Return which rows are objects that meet all filters of `equilabel.filter_objects`."""
-    kept = find_objects(features)
+    kept = find_objects(features, known)
     for each in filters:
         kept &= meets(features, each)
     return kept
@@ -130,20 +155,41 @@ def change_objects(
     ((array([0, 2]),), 1)
     """
     places = np.nonzero(np.isin(labels, chosen))
+    if how == "merge" and any(np.ptp(places[axis]) for axis in times if places[axis].size):
+        message = "objects must be of one frame to be merged; got several. Select those of one."
+        raise ValueError(message)
     if how != "split":
         return places, 0 if how == "delete" else min(chosen)
+    if not places[0].size:
+        message = f"an object must have pixels to be split; got none of label {chosen[0]}."
+        raise ValueError(message)
     mask = labels[tuple(slice(each.min(), each.max() + 1) for each in places)] == chosen[0]
     plane = mask.squeeze(tuple(times))
     for depth in DEPTHS:
         parts = equilabel.split_touching(plane, tolerance=depth, spacing=spacing)
         if parts.max() > 1:
-            values = parts.reshape(mask.shape)[mask].astype(labels.dtype)
-            return places, np.where(values == 1, chosen[0], labels.max() + values - 1)
+            values = [0, chosen[0], *_free_labels(labels, int(parts.max()) - 1)]
+            return places, np.array(values, labels.dtype)[parts.reshape(mask.shape)[mask]]
     message = (
         f"an object must have a neck to be split; got none in object {chosen[0]}. "
         "Paint a line of background across it."
     )
     raise ValueError(message)
+
+
+def _free_labels(labels: HostArray, count: int) -> list[int]:
+    """Return numbers that are no labels yet: the next ones, or others if their type ends before."""
+    last, top = int(labels.max()), int(np.iinfo(labels.dtype).max)
+    if last + count <= top:
+        return list(range(last + 1, last + count + 1))
+    free: list[int] = np.setdiff1d(np.arange(1, min(top, 2**16) + 1), labels)[:count].tolist()
+    if len(free) < count:
+        message = (
+            f"labels must leave {count} of their numbers, 1 to {top}, free for parts; got less. "
+            "Right-click on the layer and convert it to int32."
+        )
+        raise ValueError(message)
+    return free
 
 
 def limits(values: HostArray) -> tuple[float, float]:
@@ -164,8 +210,8 @@ def show_objects(features: Table, made: Mapping[str, Any]) -> tuple[Table, list[
 
     `made` is our metadata of the layer.
     """
-    table = as_table(features)
-    names = sorted(map(str, table.columns), key=lambda name: name.startswith("bbox"))
+    table = as_table(features, known=column_types(made)).rename(columns=str)
+    names = sorted(table.columns, key=lambda name: name.startswith("bbox"))
     headers = [heading(name, made) for name in names]
     hints = [
         f"{name}: {_describe(name)}" if title(name, made) != name else _describe(name)
@@ -258,7 +304,7 @@ def count_objects(count: int) -> str:
 
 def summarize(features: Table, made: Mapping[str, Any]) -> str:
     """Return a line about a labels layer: how many objects it has, and how a run found them."""
-    words = count_objects(int(find_objects(features).sum()))
+    words = count_objects(int(find_objects(features, column_types(made)).sum()))
     words += ", painted since" if made.get("unmeasured") and len(features) else ""
     if made.get("kind") != "segment":
         return words if len(features) else "Not measured yet."

@@ -241,7 +241,8 @@ def measure_source(
     started = perf_counter()
     beside = (("image", image, "the image they were made from"),)
     for name, each, remedy in (*beside, ("parents", parents, "labels of the same image")):
-        if each is not None and each.shape != labels.shape:
+        fits = each is None or each.shape == labels.shape or (each is image and each.holds(labels))
+        if each is not None and not fits:
             message = (
                 f"{name} must have the shape of the labels, {labels.shape}; got {each.shape} for "
                 f"{each.name!r}. Choose {remedy}, or none."
@@ -249,12 +250,15 @@ def measure_source(
             raise ValueError(message)
     report("read")
     pixels = labels.read(report=report)
-    values = None if image is None else image.read(color, report)
+    values = None
+    if image is not None:  # which has channels where its labels lack that axis
+        like = labels if image.shape == labels.shape else image
+        values = like.arrange(image.read(color, report))
     report("measure")
     arranged = labels.arrange_labels(pixels)
     columns = equilabel.regionprops_table(
         arranged,
-        None if values is None else labels.arrange(values),
+        values,
         ("label", *properties),
         spacing=labels.pixel_size[0],
         stacked=bool(labels.times),
@@ -267,6 +271,7 @@ def measure_source(
     made |= {"kind": "measure", "properties": properties, "seconds": perf_counter() - started}
     given = ("", "") if image is None else (image.name, image.identity)
     made |= {"intensity": given[0], "layer": given[1], "color": color}
+    made["parents"] = ("", "") if parents is None else (parents.name, parents.identity)
     note = (
         "Labels without large gaps are needed for napari's own features table to select objects; "
         f"got {len(table)} labels up to {table['label'].max()}. Number them again, as in "
@@ -285,6 +290,7 @@ def _relate(labels: Source, children: Any, parents: Source, table: Table) -> tup
         each.drop(columns="frame", errors="ignore").drop_duplicates("label").sort_values("label")
         for each in found
     )
-    features, made = _describe(parents, theirs)
+    like = replace(parents, roles=labels.roles)
+    features, made = _describe(like, theirs[["label", "children"]])
     made |= {"kind": "measure", "intensity": ""}
     return table.merge(own, how="left", on="label"), Outcome(None, features, {}, made)

@@ -41,7 +41,7 @@ class Histogram(NamedTuple):
         if not self.gaps:
             return ""
         share = 100 * self.gaps / (self.gaps + self.counts.sum())
-        return f"{share:.2g} % of the pixels are NaN or infinite: they are background."
+        return f"{share:.3g} % of the pixels are NaN or infinite: they are background."
 
     @property
     def flat(self) -> bool:

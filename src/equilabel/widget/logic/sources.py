@@ -37,11 +37,13 @@ GUESSED = {
 }
 
 
-def guess_roles(shape: Sequence[int], names: Sequence[str] = ()) -> tuple[Role, ...]:
+def guess_roles(
+    shape: Sequence[int], names: Sequence[str] = (), few: int = FEW
+) -> tuple[Role, ...]:
     """Guess roles of axes from their names and their lengths.
 
-    Without names, the last two are space; of the axes before them, short ones are channels, one
-    more is depth, and the others are time.
+    Without names, the last two are space; of the axes before them, one of 2 to `few` pixels is
+    channels, one more is depth, and the others are time.
     """
     roles = _known_roles(shape, names)
     for axis in reversed(range(len(shape))):
@@ -49,7 +51,7 @@ def guess_roles(shape: Sequence[int], names: Sequence[str] = ()) -> tuple[Role, 
             continue
         if axis >= len(shape) - 2:
             roles[axis] = "space"
-        elif "channel" not in roles and 2 <= shape[axis] <= FEW:
+        elif "channel" not in roles and 2 <= shape[axis] <= few:
             roles[axis] = "channel"
         else:
             roles[axis] = "space" if roles.count("space") < 3 else "time"
@@ -105,10 +107,10 @@ class Source:
     is_mask: bool = False  # whether pixels are labels, of which all but 0 are foreground
 
     @classmethod
-    def of(cls, layer: Layer, roles: Sequence[Role] = ()) -> Self:
+    def of(cls, layer: Layer, roles: Sequence[Role] = (), few: int = FEW) -> Self:
         """Return the source of a napari layer, without reading or copying pixels.
 
-        Roles of axes that are not given are guessed.
+        Roles of axes that are not given are guessed, as by `guess_roles`.
         """
         names = ("scale", "translate", "rotate", "shear", "units", "axis_labels")
         transform = {name: getattr(layer, name) for name in names}
@@ -121,7 +123,7 @@ class Source:
             multiscale=bool(layer.multiscale),
             identity=str(layer.unique_id),
         )
-        return replace(source, roles=tuple(roles or guess_roles(source.shape, source._names)))
+        return replace(source, roles=tuple(roles or guess_roles(source.shape, source._names, few)))
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -29,10 +29,18 @@ from equilabel.widget.logic.sources import Source
 AROUND = 10  # pixels between an object that is moved into view and the edge of the canvas
 
 
+def factors(viewer: Viewer, layer: Layer) -> HostArray:
+    """Return how many units of the viewer a unit of a layer has along each axis, (ndim,)."""
+    units = viewer.dims.units  # None if they cannot be converted: napari then uses none
+    known = units is not None and len(units) >= layer.ndim
+    pairs = zip(layer.units, units[-layer.ndim :] if known else layer.units, strict=True)
+    return np.array([float((1 * own).to(shared).magnitude) for own, shared in pairs])
+
+
 def position(viewer: Viewer, layer: Layer) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the position of the viewer in pixels of a layer, and the displayed axes."""
     offset = viewer.dims.ndim - layer.ndim
-    world = np.asarray(viewer.dims.point)[offset:]
+    world = np.asarray(viewer.dims.point)[offset:] / factors(viewer, layer)
     point = tuple(int(at) for at in np.round(layer.world_to_data(world)))
     return point, tuple(axis - offset for axis in viewer.dims.displayed if axis >= offset)
 
@@ -41,10 +49,11 @@ def go_to(viewer: Viewer, layer: Layer, low: Sequence[int], high: Sequence[int])
     """Show the plane of a box of pixels, and move the canvas just far enough to show the box.
 
     The zoom stays. `low` and `high` are equal along axes that are not displayed. The layer has one
-    level; if it is rotated, the box is centered.
+    level; if it is rotated or its units are not those of the viewer, the box is centered.
     """
     offset = viewer.dims.ndim - layer.ndim
-    middle = np.asarray(layer.data_to_world((np.asarray(low) + high) / 2))
+    factor = factors(viewer, layer)
+    middle = np.asarray(layer.data_to_world((np.asarray(low) + high) / 2)) * factor
     axes = [axis for axis in viewer.dims.not_displayed if axis >= offset]
     viewer.dims.set_point(axes, [float(middle[axis - offset]) for axis in axes])
     shown = [axis - offset for axis in viewer.dims.displayed]
@@ -53,7 +62,7 @@ def go_to(viewer: Viewer, layer: Layer, low: Sequence[int], high: Sequence[int])
     beyond = np.where(before * after < 0, 0, before + after)  # 0 if it covers the whole canvas
     if len(shown) == 2 and beyond[shown].any():
         eye = viewer.scene.camera
-        if np.allclose(layer.rotate, np.eye(layer.ndim)):
+        if np.allclose(layer.rotate, np.eye(layer.ndim)) and (factor == 1).all():
             shift = beyond + AROUND * np.sign(beyond)
             moved = np.subtract(layer.data_to_world(shift), layer.data_to_world(0 * shift))
             middle[shown] = eye.center[-2:] + moved[shown]
@@ -87,13 +96,17 @@ def _all(viewer: Viewer) -> list[Layer]:
 
 def source_of(layer: Layer) -> Source:
     """Return a layer as the source of a segmentation: a labels layer is a mask."""
-    return replace(Source.of(layer), is_mask=isinstance(layer, Labels))
+    if not isinstance(layer, Labels):
+        return Source.of(layer)
+    return replace(labels_source(layer), is_mask=True)
 
 
 def labels_source(layer: Layer) -> Source:
-    """Return labels as the source of measurements, with the roles that a run gave their axes."""
-    roles = made_by(layer).get("axes", ())
-    return Source.of(layer, roles if len(roles) == layer.ndim else ())
+    """Return labels as a source, with the roles that a run gave their axes, or without channels."""
+    made = made_by(layer)
+    axes = made.get("measured", made).get("axes") or made.get("axes", ())
+    roles = axes[-layer.ndim :]  # labels may lack the first one
+    return Source.of(layer, roles if len(roles) == layer.ndim else (), few=1)
 
 
 def add_beside(viewer: Viewer, layer: Layer) -> None:
@@ -117,7 +130,8 @@ def find_result(viewer: Viewer, identity: str) -> Layer:
     """
     for layer in reversed(labels(viewer)):
         made = made_by(layer)
-        if made.get("kind") == "segment" and made.get("layer") == identity:
+        found = made.get("kind") == "segment" and made.get("layer") == identity
+        if found and made.get("labels") == str(layer.unique_id):  # and not a copy
             return layer
     return None
 
@@ -136,7 +150,6 @@ def show_labels(
     if in_memory and layer.ndim == outcome.labels.ndim:
         reset_colors(layer)
         layer.features, layer.data = outcome.features, outcome.labels
-        layer.metadata = {**layer.metadata, KEY: outcome.metadata}
         set_transform(layer, outcome.transform)
     else:
         if layer is not None:
@@ -151,6 +164,8 @@ def show_labels(
             **outcome.transform,
         )
         viewer.add_layer(layer)
+    made = {**outcome.metadata, "labels": str(layer.unique_id)}  # its own
+    layer.metadata = {**layer.metadata, KEY: made}
     editable = not outcome.levels and bool(outcome.labels.flags.writeable)
     layer.visible = True  # a filter has hidden it
     mode, layer.editable = layer.mode, False  # this clears napari's undo history
@@ -189,6 +204,7 @@ def describe_changes(layer: Layer) -> str:
     return " and ".join(said)
 
 
+MARKED = ("painted", "unmeasured")  # since the labels were found, and since they were measured
 _MARKS: WeakKeyDictionary[Layer, dict[str, Any]] = WeakKeyDictionary()
 
 
@@ -201,16 +217,18 @@ def watch_painting(layer: Layer, *, found: bool = False, known: bool = False) ->
     if known and layer in _MARKS:
         return
     if layer not in _MARKS:
-        _MARKS[layer] = {"painted": _last_stroke(layer)}
+        made, last = made_by(layer), _last_stroke(layer)  # a copy has the marks of its original
+        _MARKS[layer] = {kind: object() if made.get(kind) else last for kind in MARKED}
         for event in (layer.events.paint, layer.events.set_data):  # the second one on undo
             event.connect(lambda event: _compare_strokes(event.source))
+        layer.events.data.connect(lambda event: _compare_strokes(event.source, replaced=True))
         if (plain := getattr(layer, "_get_properties", None)) is not None:
             # The status bar shows units, and gray values first: there is no public way.
             layer._get_properties = lambda *given, **named: objects.describe_properties(
                 plain(*given, **named), made_by(layer)
             )
-    kinds = ("painted", "unmeasured") if found else ("unmeasured",)
-    _MARKS[layer].update(dict.fromkeys(kinds, _last_stroke(layer)))
+    if not known:
+        _MARKS[layer].update(dict.fromkeys(MARKED if found else MARKED[1:], _last_stroke(layer)))
     _compare_strokes(layer)
 
 
@@ -219,9 +237,11 @@ def _last_stroke(layer: Layer) -> Any:
     return history[-1] if history else None
 
 
-def _compare_strokes(layer: Layer) -> None:
+def _compare_strokes(layer: Layer, *, replaced: bool = False) -> None:
     made = made_by(layer)
     marks: dict[str, Any] = _MARKS[layer]
+    if replaced:  # all pixels, as by a script: there is no way back
+        marks.update(dict.fromkeys(MARKED, object()))
     history: Any = getattr(layer, "_undo_history", ())
     if history and len(history) == history.maxlen:
         # napari forgets the first stroke: there is no way back to what was before it.
@@ -233,18 +253,24 @@ def _compare_strokes(layer: Layer) -> None:
 
 def set_transform(layer: Layer, transform: dict[str, Any]) -> None:
     """Set what differs from the transform of a layer: setting it draws the layer again."""
+    for name in changed_transform(layer, transform):
+        setattr(layer, name, transform[name])
+
+
+def changed_transform(layer: Layer, transform: dict[str, Any]) -> list[str]:
+    """List what in the transform of a layer differs from another one."""
     present = Source.of(layer).transform
-    for name, value in transform.items():
-        if not np.array_equal(present[name], value):
-            setattr(layer, name, value)
+    return [name for name, value in transform.items() if not np.array_equal(present[name], value)]
 
 
-def show_measurements(layer: Layer, outcome: Outcome) -> None:
-    """Add measurements to the features of a labels layer; other columns are kept."""
-    made = made_by(layer)
-    layer.features, measured = objects.merge_measurements(layer.features, made, outcome)
-    layer.metadata = {**layer.metadata, KEY: {**made, "measured": measured}}
-    watch_painting(layer)
+def show_measurements(layer: Layer, outcome: Outcome, outer: Layer = None) -> None:
+    """Add measurements to the features of a labels layer, and of the one its objects lie in."""
+    parents = outcome.parents if outer is not None else None
+    for each, found in ((layer, outcome), *([(outer, parents)] if parents else ())):
+        made = made_by(each)
+        each.features, measured = objects.merge_measurements(each.features, made, found)
+        each.metadata = {**each.metadata, KEY: {**made, "measured": measured}}
+        watch_painting(each, known=each is outer)
 
 
 def distinct_colors() -> CyclicLabelColormap:

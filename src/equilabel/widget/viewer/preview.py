@@ -90,7 +90,8 @@ class SelectedObjects(Overlay):
             self.remove()
             return
         source, viewer = Source.of(labels), self._viewer
-        half = min(abs(float(distance)) for distance in labels.scale) / 2  # for two screen points
+        pixel = np.abs(labels.scale * layers.factors(viewer, labels)).min()
+        half = float(pixel) / 2  # for two screen points
         data = Outlines(source.data, chosen, lambda: line_width(viewer.scene.camera.zoom * half, 5))
         self.put(data, source.transform)
 
@@ -208,7 +209,8 @@ class LivePreview(QObject):
             return
         if not fields.count.text():  # the first time, when functions are compiled
             fields.show_count("finding objects ...", "")
-        pixel = min(abs(self._layer.scale[axis]) for axis in plane.displayed) * plane.stride
+        sizes = np.abs(self._layer.scale * layers.factors(self._viewer, self._layer))
+        pixel = float(sizes[list(plane.displayed)].min()) * plane.stride
         width = line_width(self._viewer.scene.camera.zoom * pixel, WIDEST)
         level, prepared = fields.threshold.level, self._prepared
 
@@ -232,6 +234,7 @@ class LivePreview(QObject):
             field.value = seen
         elif seen != field.value:
             place = self._layer.data_to_world([*point[:axis], field.value, *point[axis + 1 :]])
+            place = place * layers.factors(self._viewer, self._layer)
             dims = self._viewer.dims
             dims.set_point(axis + dims.ndim - self._layer.ndim, float(place[axis]))
         self._channel = field.value

@@ -48,6 +48,8 @@ def tell(form: Any, text: str, say: Callable[[str], None] = warn) -> None:
 
     There it stays, and is a sentence.
     """
+    if not isalive(form):  # its viewer was closed
+        return
     say(text)
     while form is not None and not hasattr(form, "message"):
         form = form.parent()
@@ -234,6 +236,9 @@ class Task(QObject):
     def _end(self, how: str, result: Any) -> None:
         self.running = False
         self._stop.set()
+        owner = getattr(self._then, "__self__", None)
+        if isinstance(owner, QObject) and not isalive(owner):  # its viewer was closed
+            return
         if how == "done" and self._then is not None:
             try:
                 self._then(result)
