@@ -82,6 +82,10 @@ def run(
     if earlier is not None and how.group is None:
         how = replace(how, group=earlier.group)
     groups = read_groups(how.group, [printable(item.path) for item in inputs])
+    files = [printable(item.path) for item in inputs if how.group and not item.complaint]
+    if lacking := [file for file in files if not any(groups(file).values())]:
+        which = f"{images(len(lacking))}, such as {lacking[0]!r}"
+        skipped.append(f"--group names no condition for {which}.")
     if how.dry_run:
         _check_folder(out, inputs, options, how)
         return rehearse(inputs, out, options, how, skipped)
