@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tifffile
 
 from batches import names, picture, refused, tiff
 from equilabel import segment
@@ -76,6 +77,16 @@ def test_results_of_another_image_are_not_replaced(here, capsys):
     assert main(["segment", "in/a.tif"]) == 0
     capsys.readouterr()
     assert "did not write for this image" in refused(capsys, "segment", "in/a.tiff")
+    tiff("other/a.tif", picture(objects=3))
+    assert "did not write for this image" in refused(capsys, "segment", "other/a.tif")
+    Path("in/a.tif").rename("a.tif")  # moved
+    tifffile.imwrite("in/b.tif", np.stack([picture(), picture()]), metadata=None)
+    tifffile.imwrite("in/b.tif", picture(objects=3)[1:], metadata=None, append=True)
+    assert main(["segment", "a.tif", "--sigma", "1"]) == 0
+    assert main(["segment", "in/b.tif", "--series", "1"]) == 0
+    assert main(["segment", "in/b.tif", "--series", "1", "--sigma", "1"]) == 0
+    capsys.readouterr()
+    assert "did not write for this image" in refused(capsys, "segment", "in/b.tif")
 
 
 def test_the_former_name_of_the_command_is_known(here):

@@ -34,6 +34,7 @@ from .records import (
     Facts,
     Provenance,
     Record,
+    facts_of,
     provenance,
     write_run,
     written_by,
@@ -214,8 +215,10 @@ class Batch:
         if not self.how.resume:
             return jobs
 
+        facts = facts_of(self.out / RUN)
+
         def find(job: Job) -> Record | None:
-            given = self.out, self.options, self.provenance.fingerprint
+            given = self.out, self.options, self.provenance.fingerprint, facts
             return None if heard else folder.find_kept(job, *given)
 
         with ThreadPoolExecutor(THREADS) as pool:
@@ -351,11 +354,11 @@ def rehearse(
         say(line)
     say(f"dry run: {images(len(inputs))}, results would be in {printable(out)}")
     needs, sizes, kept, failed = [0], 0, 0, 0
-    made_with = provenance(options).fingerprint
+    made_with, facts = provenance(options).fingerprint, facts_of(out / RUN)
     names = {item.name for item in inputs if how.resume and not item.complaint}
     for item in inputs:
         name = printable(item.path)
-        if item.name in names and folder.find_kept(item, out, options, made_with):
+        if item.name in names and folder.find_kept(item, out, options, made_with, facts):
             say(f"{name}: complete and unchanged; kept")
             kept += 1
             continue

@@ -23,7 +23,7 @@ from equilabel.storage.errors import is_shortage
 from equilabel.storage.files import flush_folder, passing_names
 from equilabel.storage.ome_zarr import is_zarr
 
-from . import folder, inputs, trial
+from . import folder, inputs, records, trial
 from .inputs import FILE, FOLDER, Input, printable, quoted
 from .options import Options, refuse
 from .progress import describe, notes_on_machine, say_results
@@ -346,7 +346,7 @@ def run(
     (item,) = inputs.add_files([Input(path, name)], options)
     finals = {kind: out / f"{name}{ending}" for kind, ending in options.endings().items()}
     finals["record"] = out / f"{name}{OWN_RECORD}"
-    former = _refuse_losses(finals, item, overwrite)
+    former = _refuse_losses(finals, item, options, overwrite)
     new = [path for path in (out, *out.parents) if not os.path.lexists(path)]
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -388,7 +388,9 @@ def _file(word: str, path: Path, options: Options) -> Path:
     refuse(message + remedies.get(kind, "Check the path."))
 
 
-def _refuse_losses(finals: dict[str, Path], item: Input, overwrite: bool) -> set[Path]:
+def _refuse_losses(
+    finals: dict[str, Path], item: Input, options: Options, overwrite: bool
+) -> set[Path]:
     """Return unchanged results of an earlier call for an image; refuse to replace other files."""
     present = [path for path in finals.values() if os.path.lexists(path)]
     folder.refuse_inputs(present, list(item.files.values()))
@@ -400,7 +402,7 @@ def _refuse_losses(finals: dict[str, Path], item: Input, overwrite: bool) -> set
             )
     record, former = finals["record"], set()
     known = read_record(record)
-    if known is not None and Path(known.file).name == printable(item.path.name):
+    if known is not None and _is_of(known, records.facts_of(record), item, options):
         outputs = known.outputs.values()
         each = {record.with_name(Path(output["file"]).name): output for output in outputs}
         former = {record, *(path for path, output in each.items() if folder.holds(path, output))}
@@ -408,6 +410,15 @@ def _refuse_losses(finals: dict[str, Path], item: Input, overwrite: bool) -> set
         which = "files that were changed, or that `equilabel segment` did not write for this image"
         inputs.refuse_to_replace([path for path in present if path not in former], which)
     return former
+
+
+def _is_of(known: Record, facts: dict[str, Any], item: Input, options: Options) -> bool:
+    """Return whether a record is of an image: of its name, its series, and its path or content."""
+    series = facts.get("parameters", {}).get("series", 0)
+    if Path(known.file).name != printable(item.path.name) or series != options.series:
+        return False
+    same = os.path.abspath(records.there(known.file, facts)) == os.path.abspath(item.path)  # noqa: PTH100
+    return same or known.sha256 == folder.checksum_of_image([*item.files.values()], options)
 
 
 def _fail(error: str, path: Path, options: Options) -> int:
