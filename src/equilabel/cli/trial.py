@@ -8,6 +8,7 @@ import re
 import warnings
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from fractions import Fraction
 from functools import cache
 from importlib.util import find_spec
 from inspect import signature
@@ -19,6 +20,7 @@ from equilabel.colors import COLORS
 from equilabel.forecast import BASE, LABELED, of_pixels
 from equilabel.options import SegmentOptions, options_of
 from equilabel.quantities import parse
+from equilabel.storage import metadata
 from equilabel.storage.errors import is_shortage
 from equilabel.storage.images import TIFF, read_header
 from equilabel.storage.memory import free, readable
@@ -100,7 +102,11 @@ def spacing_of(image: TiffImage, options: Options) -> tuple[dict[str, float], st
     space = "".join(axis for axis in image.axes if axis in "ZYX")
     unit = image.unit if options.unit is None else options.unit
     if options.spacing is None:
-        return {axis: image.spacing[axis] for axis in space if axis in image.spacing}, unit
+        known = {axis: image.spacing[axis] for axis in space if axis in image.spacing}
+        if image.unit != unit and image.unit in metadata.LENGTHS:  # the file's, to that of --unit
+            ratio = metadata.LENGTHS[image.unit] / metadata.LENGTHS[unit]
+            known = {axis: float(Fraction(size) * ratio) for axis, size in known.items()}
+        return known, unit
     values = options.spacing if len(options.spacing) > 1 else options.spacing * len(space)
     if len(values) != len(space):
         refuse(
