@@ -13,7 +13,7 @@ import tifffile
 
 from equilabel.storage import tiff
 from equilabel.storage.metadata import canonical
-from equilabel.storage.tiff import UnreadableImageError, read_tiff, write_labels
+from equilabel.storage.tiff import UnreadableImageError, describe_tiff, read_tiff, write_labels
 from pictures import DATA, READS_FAX, SAMPLES, pictures
 
 GRAY = {"photometric": "minisblack"}
@@ -170,10 +170,21 @@ def test_a_palette_is_not_applied_and_noted(file):
     assert image.notes == ("The palette is not applied; values are indices of colors.",)
 
 
+def test_a_palette_of_grays_is_applied_and_refused_in_parts_if_it_changes_values(file):
+    data, grays = pixels(8, 9, dtype="uint8"), np.arange(256, dtype="uint16") * 257
+    image = written(file, data, photometric="palette", colormap=[grays] * 3)
+    assert_same(image, data, "YX")
+    assert image.notes == describe_tiff(file).notes == ("The palette is gray, and was applied.",)
+    assert_same(written(file, data, photometric="palette", colormap=[grays[::-1]] * 3), ~data, "YX")
+    with pytest.raises(UnreadableImageError, match="must store gray values to be read in parts"):
+        describe_tiff(file)
+
+
 def test_white_as_zero_is_not_inverted_and_noted(file):
     image = written(file, pixels(8, 9), photometric="miniswhite")
     assert_same(image, pixels(8, 9), "YX")
-    assert image.notes == ("White is 0 in this file; values are used as stored.",)
+    note = "White is 0 in this file; values are used as stored."
+    assert image.notes == describe_tiff(file).notes == (note,)
 
 
 # ------------------------------------------------------------ several images
