@@ -156,6 +156,14 @@ def test_samples_become_channels(file, planar):
     assert image.channels == ("red", "green", "blue")
 
 
+def test_colors_in_a_jpeg_have_their_names(file):
+    pytest.importorskip("imagecodecs")
+    data = np.full((16, 16, 3), (90, 40, 140), "uint8")
+    image = written(file, data, photometric="rgb", compression="jpeg")
+    assert image.channels == ("red", "green", "blue")
+    np.testing.assert_allclose(image.pixels, np.moveaxis(data, -1, 0), atol=3)
+
+
 def test_samples_of_several_channels_are_all_channels(file):
     data = pixels(2, 8, 9, 3, dtype="uint8")
     image = written(file, data, ome=True, photometric="rgb", metadata={"axes": "CYXS"})
@@ -318,9 +326,13 @@ def test_a_plain_file_gives_pixels_per_length(file, unit, name):
     assert (image.spacing, image.unit) == ({"Y": 0.0004, "X": 0.0002}, name)
 
 
-@pytest.mark.parametrize("dpi", [26, 72, 96, 300])
-def test_a_resolution_for_print_is_not_a_pixel_size(file, dpi):
-    image = written(file, pixels(8, 9), resolution=(dpi, dpi), resolutionunit="INCH")
+@pytest.mark.parametrize(
+    ("dpi", "stored"),
+    [(26, 26), (72, 72), (96, 96), (300, 300), (72, 28.35), (96, 37.8), (300, 118.11)],
+)
+def test_a_resolution_for_print_is_not_a_pixel_size(file, dpi, stored):
+    unit = "INCH" if stored == dpi else "CENTIMETER"
+    image = written(file, pixels(8, 9), resolution=(stored, stored), resolutionunit=unit)
     assert (image.spacing, image.unit) == ({}, "")
     note = f"{dpi} pixels per inch is a print resolution, not a pixel size; it is not used."
     assert image.notes == (note,)

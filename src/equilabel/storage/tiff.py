@@ -227,11 +227,12 @@ def _decoded(image: Array, indices: bool) -> tuple[HostArray, str, tuple[str, ..
 
 def _grays(image: Array) -> HostArray | None:
     """Return the values of a palette of grays; None if an image has none."""
-    colors = np.asarray(image.keyframe.colormap)
+    colors: HostArray = np.asarray(image.keyframe.colormap)
     if image.keyframe.photometric != 3 or colors.ndim != 2 or (colors != colors[0]).any():
         return None
-    steps = colors[0] // 257
-    return steps.astype(np.uint8) if (steps * 257 == colors[0]).all() else colors[0]
+    grays: HostArray = colors[0]
+    steps = grays // 257
+    return steps.astype(np.uint8) if (steps * 257 == grays).all() else grays
 
 
 def _notes(image: Array, applied: bool) -> Iterator[str]:
@@ -283,7 +284,9 @@ def _with_calibration(
         "--series, in Python series=).",
     ) * (len(images) > 1)
     channels = described.channels
-    if not channels and chosen.keyframe.photometric == 2 and count in (3, 4):
+    page = chosen.keyframe  # JPEG stores colors as YCbCr (6), and is decoded to RGB (2)
+    colored = page.photometric == 2 or (page.photometric == 6 and page.compression == 7)
+    if not channels and colored and count in (3, 4):
         channels = ("red", "green", "blue", "alpha")[:count]
     return TiffImage(
         pixels,
