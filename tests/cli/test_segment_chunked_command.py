@@ -15,7 +15,7 @@ import zarr
 
 from batches import posix, refused
 from equilabel import segment
-from equilabel.chunked import splitting
+from equilabel.chunked import splitting, tables
 from equilabel.cli import main
 from equilabel.storage.images import read_image
 from equilabel.storage.table import read_table
@@ -237,6 +237,24 @@ def test_objects_of_a_zarr_are_split_in_chunks_and_a_note_names_those_left_whole
     monkeypatch.setattr(splitting, "LEAST", 1)
     assert main([*words, "again.zarr"]) == 0
     assert "stayed whole: 0:" in capsys.readouterr().out
+
+
+def test_a_table_of_many_rows_replaces_one_of_few_and_the_reverse(here, capsys, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(tables, "ROWS", 7)
+    scan()
+    words = ["segment", "scan.ome.zarr", "--channel", "DAPI", "--out", "out", "--overwrite"]
+    folder, few, many = "scan_table.parquet", ["--threshold", "255"], ["--threshold", "180"]
+    for more, kept in ((many, folder), (many, folder), (few, "scan_table.csv"), (many, folder)):
+        capsys.readouterr()
+        assert main([*words, *more]) == 0
+        assert [path.name for path in Path("out").glob("*table*")] == [kept]
+        assert f"out/{kept}" in capsys.readouterr().out
+    assert main([*words, *few, "--format", "parquet"]) == 0
+    assert Path("out", folder).is_file()
+    assert main([*words[:-1], *few, "--resume"]) == 0  # as CSV
+    capsys.readouterr()
+    assert "must not replace earlier" in refused(capsys, *words[:-1], "--format", "parquet")
 
 
 def test_numbers_by_blocks_are_asked_for_by_an_option(here, capsys):
