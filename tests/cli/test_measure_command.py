@@ -55,6 +55,15 @@ def test_numbers_are_kept_and_intensities_need_an_image(here):
     assert record()["files"][0]["image"] == "a.tif"
 
 
+def test_labels_of_one_image_of_a_file_are_measured_in_it(here):
+    for objects in (1, 3):
+        tiff("many.tif", picture((24 + objects, 32), objects), metadata=None, append=objects > 1)
+    assert main(["segment", "many.tif", "--series", "1", "--out", "one"]) == 0
+    words = ["--image", "many.tif", "--series", "1"]
+    assert measure("one/many_labels.tif", *words) == 0
+    assert read_table("out/many_table.csv")["intensity_mean"].tolist() == [200] * 3
+
+
 @pytest.mark.parametrize(
     ("mask", "image"),
     [

@@ -163,6 +163,15 @@ def test_what_cannot_be_done_in_chunks_is_refused_by_its_option(here, capsys, wo
     assert sorted(Path().rglob("*")) == before
 
 
+def test_gray_values_of_colors_need_the_whole_image(here, capsys):
+    pixels = np.dstack([IMAGE[0, 0], IMAGE[0, 1], IMAGE[0, 2]])
+    tifffile.imwrite("he.tif", pixels, photometric="rgb")
+    words = ["segment", "he.tif", "--chunked", "--out", "out", "--channel"]
+    said = refused(capsys, *words, "hematoxylin")
+    assert "--channel hematoxylin needs the image as a whole, not chunks" in said
+    assert main([*words, "red"]) == 0
+
+
 STOPPED = """
 import os, signal, sys
 import equilabel.cli.chunked as chunked

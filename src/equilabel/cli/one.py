@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -137,6 +138,8 @@ def _read(files: Mapping[str, Path], options: Options) -> tuple[TiffImage, dict[
 
     whole = is_tiff(files[""])  # its header is read with its pixels
     series = {name: options.series if name in ("", "image") else 0 for name in files}
+    if options.series and "image" in files and _is_single(files[""]):
+        series[""] = 0  # labels of that image alone, as `equilabel segment` writes them
     found = {}
     for name, path in files.items():
         try:
@@ -156,6 +159,17 @@ def _read(files: Mapping[str, Path], options: Options) -> tuple[TiffImage, dict[
                 raise
             refuse(f"--{name} must be an image; got {quoted(path)}: {error}")
     return found.pop(""), found
+
+
+def _is_single(path: Path) -> bool:
+    """Return whether a file has one image, or none that can be read."""
+    from equilabel.storage.images import is_tiff, read_header
+
+    with suppress(ValueError):
+        if is_tiff(path):
+            read_header(path, series=1)
+            return False
+    return True
 
 
 def _failed(job: Job, record: Record, error: Exception) -> Record:

@@ -26,6 +26,7 @@ from equilabel.storage.images import TIFF, read_header
 from equilabel.storage.memory import free, readable
 from equilabel.storage.metadata import Header, TiffImage, doubt
 from equilabel.storage.ome_zarr import find_image, is_zarr
+from equilabel.storage.pictures import GRAY
 
 from .inputs import FILE, kind_of, quoted
 from .options import LENGTHS, OME_ZARR, ChunkOptions, Options, as_typed, refuse
@@ -55,6 +56,8 @@ def find_channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None
     if "C" not in image.axes:
         if wanted in (None, 0) or str(wanted) in image.channels:
             return None, None
+        if GRAY in image.notes and (wanted in (1, 2) or str(wanted).lower() in COLORS[:4]):
+            return None, None  # a blank field among others in colors
         only = "".join(f" or {name!r}" for name in image.channels)
         refuse(
             f"--channel must be 0{only} for an image with one channel; got {wanted!r}. "
@@ -235,6 +238,11 @@ def find_axes(path: Path, options: Options) -> Axes:
 def _named(image: TiffImage, options: Options, *, is_file: bool = False) -> Axes:
     """Return the meaning of axes with names."""
     known = known_axes(image, options)
+    if isinstance(known.channel, str):
+        refuse(
+            f"--channel {known.channel} needs the image as a whole, not chunks. Pass red, green, "
+            "blue or a number, or label it in memory, with a larger --memory-limit."
+        )
     if known.axes != "".join(sorted(known.axes, key="TZYX".index)):
         refuse(
             "image must have its axes in the order T, Z, Y, X to be read in chunks; got "
