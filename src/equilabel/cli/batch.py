@@ -35,6 +35,7 @@ from .records import (
     Provenance,
     Record,
     facts_of,
+    group_of,
     provenance,
     write_run,
     written_by,
@@ -80,8 +81,8 @@ def run(
     inputs = add_files(inputs, options)
     skipped = [*(earlier.notes if earlier else ()), *skipped]
     refuse_clashes(inputs, options.endings())
-    if earlier is not None and how.group is None:
-        how = replace(how, group=earlier.group)
+    if how.group is None and (earlier is not None or how.resume):
+        how = replace(how, group=earlier.group if earlier else group_of(facts_of(out / RUN)))
     groups = read_groups(how.group, [printable(item.path) for item in inputs])
     files = [printable(item.path) for item in inputs if how.group and not item.complaint]
     if lacking := [file for file in files if not any(groups(file).values())]:

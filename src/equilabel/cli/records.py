@@ -394,8 +394,15 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
     differing = differences(made_with, Provenance(made_with.parameters, versions))
     notes = [printable(f"{path}: {'; '.join(differing)}")] if differing else []
     inputs = [] if given.get("inputs") else _inputs(path, content)
-    group = content.get("group")
-    return Earlier(options, inputs, notes, group if isinstance(group, str) else None)
+    return Earlier(options, inputs, notes, group_of(content))
+
+
+def group_of(facts: Facts) -> str | None:
+    """Return the --group of an earlier run: a pattern, or the path of a CSV file."""
+    group = facts.get("group")
+    if not isinstance(group, str):
+        return None
+    return group if "{" in group else str(there(group, facts))
 
 
 def _check(path: Path, content: Facts, values: Mapping[str, Any], command: str) -> None:

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from equilabel import PROPERTIES
 from equilabel.storage.files import open_regular
 
-from .inputs import FILE, expanded, kind_of, quoted
+from .inputs import expanded, quoted, refuse_kind
 from .options import refuse
 from .progress import images, spoken
 from .results import BINS, add_sizes
@@ -421,11 +421,12 @@ def _of_pattern(text: str) -> Groups:
 
 def _of_table(text: str) -> Groups:
     path = expanded(text, "--group")
-    if kind_of(path) != FILE or path.suffix.lower() != ".csv":
+    if path.suffix.lower() != ".csv":
         refuse(
             f"--group must be a pattern with names in braces, or a CSV file; got {text!r}. Try "
             "'{condition}_{well}.tif'."
         )
+    refuse_kind("--group", path, "a CSV file")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
