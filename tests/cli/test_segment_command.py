@@ -101,12 +101,21 @@ def test_the_former_name_of_the_command_is_known(here):
             "in",
             "For all images in it, use `equilabel batch in --out results`; if they are slices",
         ),
+        ("", "IMAGE must be a path; got ''. Check whether a variable is empty."),
     ],
 )
 def test_what_is_no_file_is_refused_with_what_to_do(here, capsys, word, said):
     tiff("in/a.tif")
     assert said in refused(capsys, "segment", word, "--out", "out")
     assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("command", ["batch", "segment", "measure"])
+@pytest.mark.parametrize("out", ["", " "])
+def test_a_blank_folder_of_results_is_refused(here, capsys, command, out):
+    tiff("in/a.tif")
+    assert f"--out must be a path; got {out!r}." in refused(capsys, command, "in", "--out", out)
+    assert names(".") == ["in/a.tif"]
 
 
 def test_an_image_never_replaces_itself(here, capsys):

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 def run(
     words: Sequence[str],
-    out: Path,
+    out: Path | str,
     options: Options,
     how: RunOptions,
     *,

@@ -346,7 +346,7 @@ def run(
     chunked = how["chunked"] or (is_zarr(path) and trial.is_zarr_of_labels(out))
     at_url = inputs.refuse_at_url(path, out)
     why = "a URL" if at_url else trial.why_in_blocks(path, given, chunked=chunked)
-    if word.strip() and why:
+    if why:
         from .chunked import run_in_chunks
 
         return run_in_chunks(path, out, options, how, why=why, typed=typed, overwrite=overwrite)
@@ -389,7 +389,7 @@ def run(
 
 
 def _file(word: str, path: Path, options: Options) -> Path:
-    kind = inputs.kind_of(path) if word.strip() else inputs.NOTHING
+    kind = inputs.kind_of(path)
     wanted = FOLDER if options.slices else FILE
     if kind == wanted or (is_zarr(path) and not options.slices):
         return path
