@@ -481,6 +481,7 @@ def _try(shape: tuple[int, ...], options: Options, given: dict[str, Any]) -> Non
             own = {name: given[name] for name in ("spacing", "stacked")}
             measure_labels((noise > 110).astype(int), values, options, **own)
         else:
+            given = {**given, "split_by": "shape"} if options.markers else given
             segment(noise, **given)
 
 
