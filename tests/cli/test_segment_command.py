@@ -1,11 +1,13 @@
 """`equilabel segment`: one image, with the options of `equilabel batch`."""
 
+import errno
 import inspect
 import json
 import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ import tifffile
 
 from batches import names, picture, refused, tiff
 from equilabel import segment
-from equilabel.cli import commands, main, streams
+from equilabel.cli import commands, main, one, streams
 from equilabel.storage.tiff import read_tiff
 
 RESULTS = ["a_labels.tif", "a_overlay.png", "a_record.json", "a_table.csv"]
@@ -138,6 +140,15 @@ def test_a_damaged_image_and_options_for_no_image_leave_nothing(here, capsys):
     assert "--threshold must be" in refused(capsys, "segment", "a.tif", "--threshold", "magic")
     assert not Path("out").exists()
     assert names(".") == ["a.tif", "half.tif"]
+
+
+def test_a_full_disk_is_told_without_an_option_that_there_is_not(here, monkeypatch, capsys):
+    tiff("a.tif")
+    full = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(one, "write_results", Mock(side_effect=full))
+    assert main(["segment", "a.tif"]) == 1
+    said = capsys.readouterr().err
+    assert "Make room and run again; a run of many images with --resume." in said
 
 
 def test_a_refusal_compiles_nothing(here, monkeypatch):

@@ -162,7 +162,7 @@ def choose_blocks(
         refuse(
             f"image must be labeled within --memory-limit, {readable(allowed)}; got {header}, "
             f"which takes about {readable(need)} even block by block. Pass a larger --memory-limit"
-            f"{', or --no-overlay' * (drawing(header, options) > allowed)}."
+            f"{', or --no-overlay' * (options.overlay and drawing(header, options) > allowed)}."
         )
     return sides, workers, need
 

@@ -257,7 +257,8 @@ def _measured(
     shown = values if values is None or values.ndim == numbers.ndim else values[..., 0]
     result = Segmentation(numbers, table, None, len(table), 0, (), "", "cpu")
     record = replace(record, objects=len(table), axes=known.axes, notes=notes, device="cpu")
-    return Made(result, numbers, shown, known, None), record
+    intervals = [one.interval for one in (*others.values(), labels) if one.interval is not None]
+    return Made(result, numbers, shown, known, next(iter(intervals), None)), record
 
 
 def arrange(
