@@ -239,6 +239,11 @@ def test_objects_of_a_zarr_are_split_in_chunks_and_a_note_names_those_left_whole
     scan()
     words = ["segment", "scan.ome.zarr", "--channel", "DAPI", *WORDS, "--split", "1um"]
     words += ["--chunks", "6,16,16", "--out"]
+    assert "--chunks needs an image in chunks; got --grow, which" in refused(
+        capsys, *words, "out", "--grow", "1"
+    )
+    assert main([*words, "out"]) == 0
+    assert Path("out/scan_labels.zarr").exists()
     assert main([*words, "out.zarr"]) == 0
     assert "stayed whole" not in capsys.readouterr().out
     expected = segment(IMAGE[0], **KNOWN, split="1um")

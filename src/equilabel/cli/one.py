@@ -20,13 +20,14 @@ from equilabel import Segmentation
 from equilabel.colors import pick
 from equilabel.descriptions import describe_labels, describe_values
 from equilabel.devices import compiling
+from equilabel.options import options_of
 from equilabel.storage.errors import is_shortage
 from equilabel.storage.files import flush_folder, passing_names
 from equilabel.storage.ome_zarr import is_zarr
 
 from . import folder, inputs, records, trial
 from .inputs import FILE, FOLDER, Input, printable, quoted
-from .options import Options, refuse
+from .options import ChunkOptions, Options, refuse
 from .progress import describe, notes_on_machine, say_results
 from .records import Provenance, Record, provenance, read_record, write_record
 from .results import Made, describe_objects, write_results
@@ -344,14 +345,16 @@ def run(
     out = inputs.located(out, "--out", writes=True)
     whole = options.series or find_spec("zarr") is None
     given = replace(options, too_large="refuse" if whole else "chunked")
-    chunked = how["chunked"] or (is_zarr(path) and trial.is_zarr_of_labels(out))
+    allowed = not trial.needs_whole(options) and set(options_of(ChunkOptions)) & set(typed)
+    in_parts = is_zarr(path) and (allowed or trial.is_zarr_of_labels(out))
+    chunked = how["chunked"] or bool(in_parts)
     at_url = inputs.refuse_at_url(path, out)
     why = "a URL" if at_url else trial.why_in_blocks(path, given, chunked=chunked)
     if why:
         from .chunked import run_in_chunks
 
         return run_in_chunks(path, out, options, how, why=why, typed=typed, overwrite=overwrite)
-    trial.refuse_own(typed)
+    trial.refuse_own(path, options, typed)
     trial.check_formats(options)
     path = _file(word, path, options)
     name = inputs.stem(path)

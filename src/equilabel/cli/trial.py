@@ -395,10 +395,16 @@ def is_among_labels(out: Path) -> bool:
         return False
 
 
-def refuse_own(typed: Collection[str]) -> None:
+def refuse_own(path: Path, options: Options, typed: Collection[str]) -> None:
     """Raise RefusedError if the user typed an option that only images in chunks have."""
     for name in options_of(ChunkOptions):
         if name in typed:
+            if is_zarr(path):
+                whole = as_typed(next(iter(needs_whole(options))))
+                refuse(
+                    f"--{name} needs an image in chunks; got {whole}, which needs the image as a "
+                    "whole. Leave one of them out."
+                )
             refuse(
                 f"--{name} needs an image in chunks: a Zarr, or a TIFF with --chunked; got "
                 "neither. Leave it out, or pass --chunked."
