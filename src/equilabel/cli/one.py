@@ -345,9 +345,9 @@ def run(
     out = inputs.located(out, "--out", writes=True)
     whole = options.series or find_spec("zarr") is None
     given = replace(options, too_large="refuse" if whole else "chunked")
-    allowed = not trial.needs_whole(options) and set(options_of(ChunkOptions)) & set(typed)
-    in_parts = is_zarr(path) and (allowed or trial.is_zarr_of_labels(out))
-    chunked = how["chunked"] or bool(in_parts)
+    own = not {*options_of(ChunkOptions)}.isdisjoint(typed)  # options of chunks were typed
+    chosen = trial.is_zarr_of_labels(out) or (own and not trial.needs_whole(options))
+    chunked = how["chunked"] or (is_zarr(path) and chosen)
     at_url = inputs.refuse_at_url(path, out)
     why = "a URL" if at_url else trial.why_in_blocks(path, given, chunked=chunked)
     if why:
