@@ -20,14 +20,13 @@ from equilabel import Segmentation
 from equilabel.colors import pick
 from equilabel.descriptions import describe_labels, describe_values
 from equilabel.devices import compiling
-from equilabel.options import options_of
 from equilabel.storage.errors import is_shortage
 from equilabel.storage.files import flush_folder, passing_names
 from equilabel.storage.ome_zarr import is_zarr
 
 from . import folder, inputs, records, trial
 from .inputs import FILE, FOLDER, Input, printable, quoted
-from .options import ChunkOptions, Options, refuse
+from .options import Options, refuse
 from .progress import describe, notes_on_machine, say_results
 from .records import Provenance, Record, provenance, read_record, write_record
 from .results import Made, describe_objects, write_results
@@ -345,9 +344,7 @@ def run(
     out = inputs.located(out, "--out", writes=True)
     whole = options.series or find_spec("zarr") is None
     given = replace(options, too_large="refuse" if whole else "chunked")
-    own = not {*options_of(ChunkOptions)}.isdisjoint(typed)  # options of chunks were typed
-    chosen = trial.is_zarr_of_labels(out) or (own and not trial.needs_whole(options))
-    chunked = how["chunked"] or (is_zarr(path) and chosen)
+    chunked = how["chunked"] or trial.chooses_chunks(path, out, options, typed)
     at_url = inputs.refuse_at_url(path, out)
     why = "a URL" if at_url else trial.why_in_blocks(path, given, chunked=chunked)
     if why:

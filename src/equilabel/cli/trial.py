@@ -395,6 +395,13 @@ def is_among_labels(out: Path) -> bool:
         return False
 
 
+def chooses_chunks(path: Path, out: Path, options: Options, typed: Collection[str]) -> bool:
+    """Return whether --out or an option of chunks that was typed chooses them, for a Zarr."""
+    if not is_zarr(path) or is_zarr_of_labels(out):
+        return is_zarr(path)
+    return not {*options_of(ChunkOptions)}.isdisjoint(typed) and not needs_whole(options)
+
+
 def refuse_own(path: Path, options: Options, typed: Collection[str]) -> None:
     """Raise RefusedError if the user typed an option that only images in chunks have."""
     for name in options_of(ChunkOptions):
