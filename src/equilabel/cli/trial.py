@@ -108,7 +108,7 @@ def spacing_of(image: TiffImage, options: Options) -> tuple[dict[str, float], st
         known = {axis: image.spacing[axis] for axis in space if axis in image.spacing}
         if image.unit != unit and image.unit in metadata.LENGTHS:  # the file's, to that of --unit
             ratio = metadata.LENGTHS[image.unit] / metadata.LENGTHS[unit]
-            known = {axis: float(Fraction(size) * ratio) for axis, size in known.items()}
+            known = {axis: float(Fraction(str(size)) * ratio) for axis, size in known.items()}
         return known, unit
     values = options.spacing if len(options.spacing) > 1 else options.spacing * len(space)
     if len(values) != len(space):
