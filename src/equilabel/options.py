@@ -236,7 +236,8 @@ class ImageOptions:
     unit: str | None = option(
         None,
         "unit",
-        "Unit of the pixel size. By default as stored in the file.",
+        "Unit of lengths in the tables. The pixel size of a file is converted to it; if it has no "
+        "unit, or with --spacing, this is its unit. By default as stored in the file.",
         panel=FILES,
         commands=ALL,
     )

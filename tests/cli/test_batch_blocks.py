@@ -70,6 +70,8 @@ def test_what_needs_the_whole_image_fails_by_its_option_above_the_limit(here):
     assert "--background-method needs the image as a whole" in row["error"]
     assert main(["batch", "in", "--out", "again", *limit[:1], "8.1MB", *limit[2:]]) == 1
     assert "even block by block. Pass a larger" in summary("again")["in/noise.tif"]["error"]
+    assert main(["batch", "in", "--out", "tiny", *limit[:1], "1MB", *limit[2:]]) == 1
+    assert "no-overlay" not in summary("tiny")["in/noise.tif"]["error"]
 
 
 def test_ome_zarrs_of_a_folder_are_images_of_a_run(here, capsys):

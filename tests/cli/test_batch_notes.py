@@ -130,7 +130,10 @@ def test_a_pixel_size_that_nobody_can_mean_is_told_of_until_another_is_given(
     words = ["measure", "out/a_labels.tif", "--image", "in/a.tif", "--out", "measured"]
     assert main([*words, "--spacing", "3", "--unit", "mm"]) == 0
     assert main([*words, "--unit", "mm", "--overwrite"]) == 0
-    assert bool(record("measured")["files"][0]["notes"]) == (size == 100)  # now of millimeters
+    (entry,) = record("measured")["files"]
+    scale = {"cm": 10, "km": 1e6, "pm": 1e-9}[unit]
+    assert entry["spacing"] == {"Y": size * scale, "X": size * scale}  # converted
+    assert bool(entry["notes"]) == bool(said)
 
 
 def test_an_ome_zarr_in_several_units_is_measured_in_one(here):

@@ -207,7 +207,13 @@ def test_labels_and_image_may_both_be_ome_zarrs(here):
     )
     Path("out/scan_labels.zarr/0/c/1/0/0/0").unlink()
     assert main([*words, "again", "--resume"]) == 0
-    assert "chunks are not stored" in summary("again")["out/scan_labels.zarr"]["notes"]
+    said = summary("again")["out/scan_labels.zarr"]["notes"]
+    assert "1 of " in said
+    assert "chunks are not stored" in said
+    Path("out/scan_labels.zarr/0/c").rename("chunks")  # on another disk
+    Path("out/scan_labels.zarr/0/c").symlink_to(Path("chunks").absolute())
+    assert main([*words, "again", "--overwrite"]) == 0
+    assert summary("again")["out/scan_labels.zarr"]["notes"] == said
 
 
 def test_what_cannot_be_is_refused_by_its_option(here, capsys, monkeypatch):

@@ -75,6 +75,14 @@ def test_colors_are_channels(here, words):
     assert "Pass --channel gray" in row["error"] if not words else row["objects"] == "3"
 
 
+@pytest.mark.parametrize("channel", ["green", "2", "gray", "Red"])
+def test_a_blank_field_among_images_in_colors_has_their_channels(here, channel):
+    save("in/a.png", np.dstack([picture(objects=1), picture(objects=3), picture(objects=2)]))
+    save("in/blank.png", np.zeros((24, 32, 3), np.uint8))
+    assert main(["batch", "in", "--out", "out", "--channel", channel]) == 0
+    assert summary()["in/blank.png"]["objects"] == "0"
+
+
 def test_masks_may_be_pictures(here):
     labels = np.zeros((24, 32), np.uint16)
     labels[4:12, 4:10], labels[4:12, 14:20] = 700, 3

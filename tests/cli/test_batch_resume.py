@@ -99,6 +99,20 @@ def test_resume_makes_what_has_another_input(finished):
     assert summary()["in/b.tif"]["objects"] == "1"
 
 
+def test_resume_keeps_the_results_of_another_image_of_the_name(finished, monkeypatch, capsys):
+    tiff("other/in/a.tif", picture(objects=1))
+    monkeypatch.chdir("other")  # where `in/a.tif` is another file
+    words = ("batch", "in", "--out", "../out", "--resume")
+    before = Path("../out/run.json").read_bytes()
+    capsys.readouterr()
+    assert "results must not replace those of another image" in refused(capsys, *words)
+    assert main([*words, "--dry-run"]) == 2
+    assert Path("../out/run.json").read_bytes() == before
+    Path("../in/a.tif").unlink()
+    assert main(words) == 0
+    assert summary("../out")["in/a.tif"]["objects"] == "1"
+
+
 def test_resume_makes_what_is_a_link_now(finished):
     path = Path("out/b_table.csv")
     path.rename("b")

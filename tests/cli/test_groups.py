@@ -62,12 +62,40 @@ def test_a_run_that_is_repeated_has_the_conditions_of_its_record(here):
     assert pd.read_csv("one/objects.csv")["all"][0] == "high_W0"
 
 
-def test_conditions_from_a_table(here):
+def test_conditions_from_a_table(here, monkeypatch):
     fill(here)
-    files = ["none_W0.tif", "x/none_W1.tif", "high_W0.tif", "high_W1.tif"]
+    files = ["none_W0.tif", r"in\none_W1.tif", "high_W0.tif", str(here / "in/high_W1.tif")]
     pd.DataFrame({"dose": [0, 0, 5, 5], "file": files}).to_csv("plan.csv", index=False)
     assert main(["batch", "in", "--out", "out", "--group", "plan.csv"]) == 0
     assert pd.read_csv("out/summary.csv").dose.tolist() == [5, 5, 0, 0]
+    before = (here / "out/objects.csv").read_bytes()
+    assert main(["batch", "in", "--out", "out", "--resume"]) == 0
+    assert (here / "out/objects.csv").read_bytes() == before
+    (here / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    assert main(["batch", "--from", "../out/run.json", "--out", "again"]) == 0
+    assert pd.read_csv("again/summary.csv").dose.tolist() == [5, 5, 0, 0]
+
+
+def test_conditions_are_those_of_the_longest_path_that_fits(here, capsys):
+    for day in "123":
+        tiff(f"in/day{day}/w1.tif")
+    plan = "file,drug\nday1/w1.tif,none\nday2/w1.tif,high\n"
+    (here / "plan.csv").write_text(plan)
+    words = ["batch", "in", "-r", "--out", "out", "--group", "plan.csv"]
+    assert main(words) == 0
+    assert pd.read_csv("out/summary.csv", keep_default_na=False).drug.tolist() == [
+        "none",
+        "high",
+        "",
+    ]
+    assert "no condition for 1 image, such as 'in/day3/w1.tif'" in capsys.readouterr().out
+    (here / "plan.csv").write_text(f"{plan}w1.tif,low\n")
+    assert main([*words, "--overwrite"]) == 0
+    assert pd.read_csv("out/summary.csv").drug.tolist() == ["none", "high", "low"]
+    capsys.readouterr()
+    (here / "plan.csv").write_text(f"{plan}day1/w1.tif,low\n")
+    assert "must have one row for a file; got" in refused(capsys, *words, "--overwrite")
 
 
 def test_without_conditions_nothing_changes(here):
@@ -85,7 +113,7 @@ def test_without_conditions_nothing_changes(here):
         ("{file}_{a}.tif", "none like a column of the tables"),
         ("{area}_{a}.tif", "none like a column of the tables"),
         ("{}_{a}.tif", "--group must name conditions"),
-        ("no.csv", "--group must be a pattern with names in braces, or a CSV file; got 'no.csv'"),
+        ("no.csv", "--group must be a CSV file; got 'no.csv', nothing. Check the path."),
         ("plain.tif", "--group must be a pattern"),
         ("empty.csv", "--group must have rows with a column 'file'"),
         ("other.csv", "--group must have rows with a column 'file'"),

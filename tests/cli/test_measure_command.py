@@ -10,6 +10,7 @@ from batches import names, picture, record, refused, sizes, summary, tiff
 from equilabel import regionprops_table, track_overlaps
 from equilabel.cli import main
 from equilabel.storage.table import read_table
+from equilabel.storage.tiff import read_tiff
 
 LABELS = np.zeros((24, 32), np.uint16)
 LABELS[4:12, 4:10], LABELS[4:12, 14:20] = 7, 3
@@ -53,6 +54,15 @@ def test_numbers_are_kept_and_intensities_need_an_image(here):
     assert measure("a_masks.tif", "--image", "a.tif", "--overwrite") == 0
     assert read_table("out/a_table.csv")["intensity_mean"].tolist() == [200, 200]
     assert record()["files"][0]["image"] == "a.tif"
+
+
+def test_labels_of_one_image_of_a_file_are_measured_in_it(here):
+    for objects in (1, 3):
+        tiff("many.tif", picture((24 + objects, 32), objects), metadata=None, append=objects > 1)
+    assert main(["segment", "many.tif", "--series", "1", "--out", "one"]) == 0
+    words = ["--image", "many.tif", "--series", "1"]
+    assert measure("one/many_labels.tif", *words) == 0
+    assert read_table("out/many_table.csv")["intensity_mean"].tolist() == [200] * 3
 
 
 @pytest.mark.parametrize(
@@ -124,9 +134,10 @@ def test_objects_that_are_chosen_are_measured_once(here, monkeypatch):
     shapes = []
     monkeypatch.setattr("equilabel.segmentation.measure.regionprops_table", counted)
     movie = np.stack([LABELS, LABELS * (LABELS != 7), LABELS])
-    tiff("a.tif", movie, imagej=True, metadata={"axes": "TYX"})
+    tiff("a.tif", movie, imagej=True, metadata={"axes": "TYX", "finterval": 90})
     chosen = "--keep", "solidity > 0 and label > 3", "--properties", "label,area", "--track"
     assert measure("a.tif", *chosen) == 0
+    assert read_tiff("out/a_labels.tif").interval == 90
     assert [shape for shape in shapes if 0 not in shape] == [LABELS.shape] * len(movie)
     table = read_table("out/a_table.csv")
     assert list(table) == ["label", "track", "parent", "event", "area", "label_before"]

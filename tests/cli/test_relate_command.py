@@ -28,6 +28,10 @@ def test_objects_that_touch_and_are_near(here, capsys):
     touch = pd.read_csv("out/cells_labels_contacts.csv")
     pd.testing.assert_frame_equal(touch, contacts(CELLS, spacing=0.5))
     assert touch.length.tolist() == [3.5]
+    assert "Lengths are in µm." in said
+    assert main(["relate", "cells_labels.tif", "--out", "out", "--unit", "nm", "--overwrite"]) == 0
+    assert "Lengths are in nm." in capsys.readouterr().out
+    assert pd.read_csv("out/cells_labels_contacts.csv").length.tolist() == [3500]
 
 
 def test_spots_in_cells(here, capsys):

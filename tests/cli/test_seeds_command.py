@@ -97,6 +97,7 @@ def test_markers_may_lie_beside_their_images(files):
         (["--markers", "colors.tif"], 1, "--markers must have one number for each pixel"),
         (["--mask", "words.csv"], 1, "--mask must be an image; got 'words.csv': image file must"),
         (["--markers", "in"], 2, "--markers must be a file, or a pattern with {name}"),
+        (["--split-by", "intensity"], 2, "--split must be given with --split-by intensity"),
         (["--grow", "2um"], 1, "--grow"),
         (["--grow", "2um2"], 2, "--grow must be a length"),
         (["--grow", "-1"], 2, "--grow must be 0 or more"),
@@ -129,6 +130,8 @@ def test_the_line_of_a_run_says_that_it_splits_along_dark_lines(files, capsys):
     by = ["--split", "--split-by", "intensity"]
     assert main(["segment", "in/day1/a.tif", *by]) == 0
     assert ", split along dark lines, " in capsys.readouterr().out
+    assert main(["segment", "in/day1/a.tif", *by[1:], "--markers", "left.tif"]) == 0
+    assert ", split at markers, " in capsys.readouterr().out
     assert main(["batch", "in/day1/a.tif", "--out", "out", *by, "--dark"]) == 0
     assert ", split along bright lines, " in capsys.readouterr().out
     measured = Record("a.tif", "a", "done", objects=1)

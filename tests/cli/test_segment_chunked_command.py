@@ -15,7 +15,7 @@ import zarr
 
 from batches import posix, refused
 from equilabel import segment
-from equilabel.chunked import splitting
+from equilabel.chunked import splitting, tables
 from equilabel.cli import main
 from equilabel.storage.images import read_image
 from equilabel.storage.table import read_table
@@ -163,6 +163,15 @@ def test_what_cannot_be_done_in_chunks_is_refused_by_its_option(here, capsys, wo
     assert sorted(Path().rglob("*")) == before
 
 
+def test_gray_values_of_colors_need_the_whole_image(here, capsys):
+    pixels = np.dstack([IMAGE[0, 0], IMAGE[0, 1], IMAGE[0, 2]])
+    tifffile.imwrite("he.tif", pixels, photometric="rgb")
+    words = ["segment", "he.tif", "--chunked", "--out", "out", "--channel"]
+    said = refused(capsys, *words, "hematoxylin")
+    assert "--channel hematoxylin needs the image as a whole, not chunks" in said
+    assert main([*words, "red"]) == 0
+
+
 STOPPED = """
 import os, signal, sys
 import equilabel.cli.chunked as chunked
@@ -230,6 +239,11 @@ def test_objects_of_a_zarr_are_split_in_chunks_and_a_note_names_those_left_whole
     scan()
     words = ["segment", "scan.ome.zarr", "--channel", "DAPI", *WORDS, "--split", "1um"]
     words += ["--chunks", "6,16,16", "--out"]
+    assert "--chunks needs an image in chunks; got --grow, which" in refused(
+        capsys, *words, "out", "--grow", "1"
+    )
+    assert main([*words, "out"]) == 0
+    assert Path("out/scan_labels.zarr").exists()
     assert main([*words, "out.zarr"]) == 0
     assert "stayed whole" not in capsys.readouterr().out
     expected = segment(IMAGE[0], **KNOWN, split="1um")
@@ -237,6 +251,24 @@ def test_objects_of_a_zarr_are_split_in_chunks_and_a_note_names_those_left_whole
     monkeypatch.setattr(splitting, "LEAST", 1)
     assert main([*words, "again.zarr"]) == 0
     assert "stayed whole: 0:" in capsys.readouterr().out
+
+
+def test_a_table_of_many_rows_replaces_one_of_few_and_the_reverse(here, capsys, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(tables, "ROWS", 7)
+    scan()
+    words = ["segment", "scan.ome.zarr", "--channel", "DAPI", "--out", "out", "--overwrite"]
+    folder, few, many = "scan_table.parquet", ["--threshold", "255"], ["--threshold", "180"]
+    for more, kept in ((many, folder), (many, folder), (few, "scan_table.csv"), (many, folder)):
+        capsys.readouterr()
+        assert main([*words, *more]) == 0
+        assert [path.name for path in Path("out").glob("*table*")] == [kept]
+        assert f"out/{kept}" in capsys.readouterr().out
+    assert main([*words, *few, "--format", "parquet"]) == 0
+    assert Path("out", folder).is_file()
+    assert main([*words[:-1], *few, "--resume"]) == 0  # as CSV
+    capsys.readouterr()
+    assert "must not replace earlier" in refused(capsys, *words[:-1], "--format", "parquet")
 
 
 def test_numbers_by_blocks_are_asked_for_by_an_option(here, capsys):

@@ -1,18 +1,21 @@
 """`equilabel segment`: one image, with the options of `equilabel batch`."""
 
+import errno
 import inspect
 import json
 import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
+import tifffile
 
 from batches import names, picture, refused, tiff
 from equilabel import segment
-from equilabel.cli import commands, main, streams
+from equilabel.cli import commands, main, one, streams
 from equilabel.storage.tiff import read_tiff
 
 RESULTS = ["a_labels.tif", "a_overlay.png", "a_record.json", "a_table.csv"]
@@ -76,6 +79,16 @@ def test_results_of_another_image_are_not_replaced(here, capsys):
     assert main(["segment", "in/a.tif"]) == 0
     capsys.readouterr()
     assert "did not write for this image" in refused(capsys, "segment", "in/a.tiff")
+    tiff("other/a.tif", picture(objects=3))
+    assert "did not write for this image" in refused(capsys, "segment", "other/a.tif")
+    Path("in/a.tif").rename("a.tif")  # moved
+    tifffile.imwrite("in/b.tif", np.stack([picture(), picture()]), metadata=None)
+    tifffile.imwrite("in/b.tif", picture(objects=3)[1:], metadata=None, append=True)
+    assert main(["segment", "a.tif", "--sigma", "1"]) == 0
+    assert main(["segment", "in/b.tif", "--series", "1"]) == 0
+    assert main(["segment", "in/b.tif", "--series", "1", "--sigma", "1"]) == 0
+    capsys.readouterr()
+    assert "did not write for this image" in refused(capsys, "segment", "in/b.tif")
 
 
 def test_the_former_name_of_the_command_is_known(here):
@@ -90,12 +103,21 @@ def test_the_former_name_of_the_command_is_known(here):
             "in",
             "For all images in it, use `equilabel batch in --out results`; if they are slices",
         ),
+        ("", "IMAGE must be a path; got ''. Check whether a variable is empty."),
     ],
 )
 def test_what_is_no_file_is_refused_with_what_to_do(here, capsys, word, said):
     tiff("in/a.tif")
     assert said in refused(capsys, "segment", word, "--out", "out")
     assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("command", ["batch", "segment", "measure"])
+@pytest.mark.parametrize("out", ["", " "])
+def test_a_blank_folder_of_results_is_refused(here, capsys, command, out):
+    tiff("in/a.tif")
+    assert f"--out must be a path; got {out!r}." in refused(capsys, command, "in", "--out", out)
+    assert names(".") == ["in/a.tif"]
 
 
 def test_an_image_never_replaces_itself(here, capsys):
@@ -118,6 +140,15 @@ def test_a_damaged_image_and_options_for_no_image_leave_nothing(here, capsys):
     assert "--threshold must be" in refused(capsys, "segment", "a.tif", "--threshold", "magic")
     assert not Path("out").exists()
     assert names(".") == ["a.tif", "half.tif"]
+
+
+def test_a_full_disk_is_told_without_an_option_that_there_is_not(here, monkeypatch, capsys):
+    tiff("a.tif")
+    full = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(one, "write_results", Mock(side_effect=full))
+    assert main(["segment", "a.tif"]) == 1
+    said = capsys.readouterr().err
+    assert "Make room and run again; a run of many images with --resume." in said
 
 
 def test_a_refusal_compiles_nothing(here, monkeypatch):

@@ -220,6 +220,7 @@ def test_regions_of_one_number_are_markers_each():
     ("given", "words"),
     [
         ({"split_by": "color"}, "split_by must be one of"),
+        ({"split_by": "intensity"}, "split must be given with split_by='intensity'"),
         ({"split_by": "intensity", "split": 1.5}, "split must be 0 to 1"),
         ({"split_by": "intensity", "split": "2px"}, "split must be a number"),
         ({"mask": np.ones(3)}, "mask must have the shape of the image"),

@@ -13,7 +13,7 @@ import tifffile
 
 from equilabel.storage import tiff
 from equilabel.storage.metadata import canonical
-from equilabel.storage.tiff import UnreadableImageError, read_tiff, write_labels
+from equilabel.storage.tiff import UnreadableImageError, describe_tiff, read_tiff, write_labels
 from pictures import DATA, READS_FAX, SAMPLES, pictures
 
 GRAY = {"photometric": "minisblack"}
@@ -156,6 +156,14 @@ def test_samples_become_channels(file, planar):
     assert image.channels == ("red", "green", "blue")
 
 
+def test_colors_in_a_jpeg_have_their_names(file):
+    pytest.importorskip("imagecodecs")
+    data = np.full((16, 16, 3), (90, 40, 140), "uint8")
+    image = written(file, data, photometric="rgb", compression="jpeg")
+    assert image.channels == ("red", "green", "blue")
+    np.testing.assert_allclose(image.pixels, np.moveaxis(data, -1, 0), atol=3)
+
+
 def test_samples_of_several_channels_are_all_channels(file):
     data = pixels(2, 8, 9, 3, dtype="uint8")
     image = written(file, data, ome=True, photometric="rgb", metadata={"axes": "CYXS"})
@@ -170,10 +178,21 @@ def test_a_palette_is_not_applied_and_noted(file):
     assert image.notes == ("The palette is not applied; values are indices of colors.",)
 
 
+def test_a_palette_of_grays_is_applied_and_refused_in_parts_if_it_changes_values(file):
+    data, grays = pixels(8, 9, dtype="uint8"), np.arange(256, dtype="uint16") * 257
+    image = written(file, data, photometric="palette", colormap=[grays] * 3)
+    assert_same(image, data, "YX")
+    assert image.notes == describe_tiff(file).notes == ("The palette is gray, and was applied.",)
+    assert_same(written(file, data, photometric="palette", colormap=[grays[::-1]] * 3), ~data, "YX")
+    with pytest.raises(UnreadableImageError, match="must store gray values to be read in parts"):
+        describe_tiff(file)
+
+
 def test_white_as_zero_is_not_inverted_and_noted(file):
     image = written(file, pixels(8, 9), photometric="miniswhite")
     assert_same(image, pixels(8, 9), "YX")
-    assert image.notes == ("White is 0 in this file; values are used as stored.",)
+    note = "White is 0 in this file; values are used as stored."
+    assert image.notes == describe_tiff(file).notes == (note,)
 
 
 # ------------------------------------------------------------ several images
@@ -307,9 +326,13 @@ def test_a_plain_file_gives_pixels_per_length(file, unit, name):
     assert (image.spacing, image.unit) == ({"Y": 0.0004, "X": 0.0002}, name)
 
 
-@pytest.mark.parametrize("dpi", [26, 72, 96, 300])
-def test_a_resolution_for_print_is_not_a_pixel_size(file, dpi):
-    image = written(file, pixels(8, 9), resolution=(dpi, dpi), resolutionunit="INCH")
+@pytest.mark.parametrize(
+    ("dpi", "stored"),
+    [(26, 26), (72, 72), (96, 96), (300, 300), (72, 28.35), (96, 37.8), (300, 118.11)],
+)
+def test_a_resolution_for_print_is_not_a_pixel_size(file, dpi, stored):
+    unit = "INCH" if stored == dpi else "CENTIMETER"
+    image = written(file, pixels(8, 9), resolution=(stored, stored), resolutionunit=unit)
     assert (image.spacing, image.unit) == ({}, "")
     note = f"{dpi} pixels per inch is a print resolution, not a pixel size; it is not used."
     assert image.notes == (note,)

@@ -34,6 +34,8 @@ from .records import (
     Facts,
     Provenance,
     Record,
+    facts_of,
+    group_of,
     provenance,
     write_run,
     written_by,
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
 
 def run(
     words: Sequence[str],
-    out: Path,
+    out: Path | str,
     options: Options,
     how: RunOptions,
     *,
@@ -79,9 +81,13 @@ def run(
     inputs = add_files(inputs, options)
     skipped = [*(earlier.notes if earlier else ()), *skipped]
     refuse_clashes(inputs, options.endings())
-    if earlier is not None and how.group is None:
-        how = replace(how, group=earlier.group)
+    if how.group is None and (earlier is not None or how.resume):
+        how = replace(how, group=earlier.group if earlier else group_of(facts_of(out / RUN)))
     groups = read_groups(how.group, [printable(item.path) for item in inputs])
+    files = [printable(item.path) for item in inputs if how.group and not item.complaint]
+    if lacking := [file for file in files if not any(groups(file).values())]:
+        which = f"{images(len(lacking))}, such as {lacking[0]!r}"
+        skipped.append(f"--group names no condition for {which}.")
     if how.dry_run:
         _check_folder(out, inputs, options, how)
         return rehearse(inputs, out, options, how, skipped)
@@ -210,8 +216,10 @@ class Batch:
         if not self.how.resume:
             return jobs
 
+        facts = facts_of(self.out / RUN)
+
         def find(job: Job) -> Record | None:
-            given = self.out, self.options, self.provenance.fingerprint
+            given = self.out, self.options, self.provenance.fingerprint, facts
             return None if heard else folder.find_kept(job, *given)
 
         with ThreadPoolExecutor(THREADS) as pool:
@@ -347,11 +355,11 @@ def rehearse(
         say(line)
     say(f"dry run: {images(len(inputs))}, results would be in {printable(out)}")
     needs, sizes, kept, failed = [0], 0, 0, 0
-    made_with = provenance(options).fingerprint
+    made_with, facts = provenance(options).fingerprint, facts_of(out / RUN)
     names = {item.name for item in inputs if how.resume and not item.complaint}
     for item in inputs:
         name = printable(item.path)
-        if item.name in names and folder.find_kept(item, out, options, made_with):
+        if item.name in names and folder.find_kept(item, out, options, made_with, facts):
             say(f"{name}: complete and unchanged; kept")
             kept += 1
             continue

@@ -17,7 +17,7 @@ import numpy as np
 from equilabel.descriptions import describe_values
 from equilabel.forecast import of_elements
 from equilabel.storage.errors import refuse_without_room
-from equilabel.storage.files import folder_for, is_remote
+from equilabel.storage.files import folder_for, is_folder, is_remote
 from equilabel.storage.images import read_header
 from equilabel.storage.memory import free, readable
 from equilabel.storage.ome_zarr import find_image, is_zarr
@@ -162,7 +162,7 @@ def choose_blocks(
         refuse(
             f"image must be labeled within --memory-limit, {readable(allowed)}; got {header}, "
             f"which takes about {readable(need)} even block by block. Pass a larger --memory-limit"
-            f"{', or --no-overlay' * (drawing(header, options) > allowed)}."
+            f"{', or --no-overlay' * (options.overlay and drawing(header, options) > allowed)}."
         )
     return sides, workers, need
 
@@ -238,7 +238,7 @@ def run_in_chunks(
     progress = BlockProgress()
     with setting_aside(places.labels, wanted=overwrite):
         try:
-            record = _label(path, places, options, how, axes, progress)
+            record, places = _label(path, places, options, how, axes, progress)
         except Interrupted as stop:
             begun = folder_for(places.labels)
             if not begun.exists():
@@ -254,8 +254,6 @@ def run_in_chunks(
                 refuse(message)
             complain(f"{printable(path)}: {message}")
             return 1
-    if not places.table.exists():
-        places = places._replace(table=places.table.with_suffix(".parquet"))
     say_results(describe(record), record.notes, places._asdict())
     return 0
 
@@ -276,8 +274,8 @@ def _label(
     how: dict[str, Any],
     axes: Axes,
     progress: BlockProgress,
-) -> Record:
-    """Label an image, write its table and its record, and return the record."""
+) -> tuple[Record, Places]:
+    """Label an image, write its table and its record; return the record and where they are."""
     from equilabel import segment_chunked
     from equilabel.storage.table import PARTS, write_table
 
@@ -299,11 +297,19 @@ def _label(
         if places.table != parts and is_remote(parts):
             copy_tree(parts, places.table)
         elif places.table != parts:
-            shutil.copytree(parts, places.table)
+            new = places.table.with_name(f".{places.table.name}.unfinished")
+            _remove(new)
+            shutil.copytree(parts, new)
+            _remove(places.table)
+            new.rename(places.table)
         rows = f"The table has {found.num:,} rows: it is a folder of Parquet files, in their order."
         notes = (*notes, rows)
     else:
+        if is_folder(places.table):
+            _remove(places.table)
         write_table(places.table, found.table, units=units if options.unit_row else None)
+    for former in set(_tables(places)) - {places.table}:
+        _remove(former)
     record = _record(path, places, found, axes, units)
     record = replace(
         record,
@@ -312,7 +318,20 @@ def _label(
         fingerprint=made_with.fingerprint,
     )
     write_record(places.record, record, made_with, alone=True)
-    return record
+    return record, places
+
+
+def _tables(places: Places) -> list[Path]:
+    """Return the possible paths of the table."""
+    return [places.table.with_suffix(suffix) for suffix in (".csv", ".parquet")]
+
+
+def _remove(path: Path) -> None:
+    """Remove an earlier result, a file or a folder, if it is there."""
+    if not is_remote(path) and is_folder(path):
+        shutil.rmtree(path)
+    elif _is_there(path):
+        path.unlink()
 
 
 def _record(
@@ -375,7 +394,7 @@ def find_places(path: Path, out: Path, options: Options) -> Places:
 
 def refuse_losses(places: Places) -> None:
     """Raise RefusedError if a complete or unfinished result would be lost."""
-    every = dict.fromkeys((*places, places.table.with_suffix(".parquet")))
+    every = dict.fromkeys((*places, *_tables(places)))
     present = list(filter(_is_there, every))
     if present and is_remote(places.labels):
         refuse(

@@ -31,7 +31,7 @@ from equilabel.storage.files import (
 from equilabel.storage.ome_zarr import is_zarr
 
 from . import records
-from .inputs import ZARR, Input, printable, quoted
+from .inputs import ZARR, Input, is_same, printable, quoted
 from .options import Options, RefusedError, refuse
 
 if TYPE_CHECKING:
@@ -264,8 +264,14 @@ def count_others(out: Path, names: Collection[str]) -> int:
 # ------------------------------------------------------------------------------------- kept
 
 
-def find_kept(item: Input, out: Path, options: Options, fingerprint: str) -> records.Record | None:
-    """Return the record of an image that is kept; None if it is to be labeled anew."""
+def find_kept(
+    item: Input, out: Path, options: Options, fingerprint: str, facts: records.Facts
+) -> records.Record | None:
+    """Return the record of an image that is kept; None if it is to be labeled anew.
+
+    `facts` are those of the earlier run. Raises RefusedError if the results of this name are those
+    of another image, which still exists.
+    """
     name, files = item.name, list(item.files.values())
     record = records.read_record(records.record_path(out, name))
     if record is None or not record.complete or record.fingerprint != fingerprint:
@@ -276,8 +282,16 @@ def find_kept(item: Input, out: Path, options: Options, fingerprint: str) -> rec
         return None
     try:
         same = record.sha256 == checksum_of_image(files, options)
+        other = records.there(record.file, facts)
+        another = not same and other.exists() and not is_same(other, item.path)
+        another = another and checksum_of_image([other], options) == record.sha256.split(",")[0]
     except Exception:  # labeling tells why
         return None
+    if another:
+        refuse(
+            f"results must not replace those of another image; got {quoted(item.path)}, and "
+            f"results of its name of {quoted(other)}. Choose another --out."
+        )
     same = same and all(holds(out / names[kind], record.outputs[kind]) for kind in names)
     return record if same else None
 

@@ -60,7 +60,9 @@ def quoted(path: Path | str) -> str:
 
 
 def expanded(word: Path | str, name: str = "INPUT") -> Path:
-    """Replace ``~`` by the home folder; an unknown user stays as it is."""
+    """Replace ``~`` by the home folder; an unknown user stays as it is. A blank is refused."""
+    if not str(word).strip():
+        refuse(f"{name} must be a path; got {str(word)!r}. Check whether a variable is empty.")
     try:
         refuse_url(name, word)
     except ValueError as error:

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -23,7 +24,7 @@ from equilabel.storage.errors import is_shortage
 from equilabel.storage.files import flush_folder, passing_names
 from equilabel.storage.ome_zarr import is_zarr
 
-from . import folder, inputs, trial
+from . import folder, inputs, records, trial
 from .inputs import FILE, FOLDER, Input, printable, quoted
 from .options import Options, refuse
 from .progress import describe, notes_on_machine, say_results
@@ -137,6 +138,8 @@ def _read(files: Mapping[str, Path], options: Options) -> tuple[TiffImage, dict[
 
     whole = is_tiff(files[""])  # its header is read with its pixels
     series = {name: options.series if name in ("", "image") else 0 for name in files}
+    if options.series and "image" in files and _is_single(files[""]):
+        series[""] = 0  # labels of that image alone, as `equilabel segment` writes them
     found = {}
     for name, path in files.items():
         try:
@@ -156,6 +159,17 @@ def _read(files: Mapping[str, Path], options: Options) -> tuple[TiffImage, dict[
                 raise
             refuse(f"--{name} must be an image; got {quoted(path)}: {error}")
     return found.pop(""), found
+
+
+def _is_single(path: Path) -> bool:
+    """Return whether a file has one image, or none that can be read."""
+    from equilabel.storage.images import is_tiff, read_header
+
+    with suppress(ValueError):
+        if is_tiff(path):
+            read_header(path, series=1)
+            return False
+    return True
 
 
 def _failed(job: Job, record: Record, error: Exception) -> Record:
@@ -243,7 +257,8 @@ def _measured(
     shown = values if values is None or values.ndim == numbers.ndim else values[..., 0]
     result = Segmentation(numbers, table, None, len(table), 0, (), "", "cpu")
     record = replace(record, objects=len(table), axes=known.axes, notes=notes, device="cpu")
-    return Made(result, numbers, shown, known, None), record
+    intervals = [one.interval for one in (*others.values(), labels) if one.interval is not None]
+    return Made(result, numbers, shown, known, next(iter(intervals), None)), record
 
 
 def arrange(
@@ -329,14 +344,14 @@ def run(
     out = inputs.located(out, "--out", writes=True)
     whole = options.series or find_spec("zarr") is None
     given = replace(options, too_large="refuse" if whole else "chunked")
-    chunked = how["chunked"] or (is_zarr(path) and trial.is_zarr_of_labels(out))
+    chunked = how["chunked"] or trial.chooses_chunks(path, out, options, typed)
     at_url = inputs.refuse_at_url(path, out)
     why = "a URL" if at_url else trial.why_in_blocks(path, given, chunked=chunked)
-    if word.strip() and why:
+    if why:
         from .chunked import run_in_chunks
 
         return run_in_chunks(path, out, options, how, why=why, typed=typed, overwrite=overwrite)
-    trial.refuse_own(typed)
+    trial.refuse_own(path, options, typed)
     trial.check_formats(options)
     path = _file(word, path, options)
     name = inputs.stem(path)
@@ -346,7 +361,7 @@ def run(
     (item,) = inputs.add_files([Input(path, name)], options)
     finals = {kind: out / f"{name}{ending}" for kind, ending in options.endings().items()}
     finals["record"] = out / f"{name}{OWN_RECORD}"
-    former = _refuse_losses(finals, item, overwrite)
+    former = _refuse_losses(finals, item, options, overwrite)
     new = [path for path in (out, *out.parents) if not os.path.lexists(path)]
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -375,7 +390,7 @@ def run(
 
 
 def _file(word: str, path: Path, options: Options) -> Path:
-    kind = inputs.kind_of(path) if word.strip() else inputs.NOTHING
+    kind = inputs.kind_of(path)
     wanted = FOLDER if options.slices else FILE
     if kind == wanted or (is_zarr(path) and not options.slices):
         return path
@@ -388,7 +403,9 @@ def _file(word: str, path: Path, options: Options) -> Path:
     refuse(message + remedies.get(kind, "Check the path."))
 
 
-def _refuse_losses(finals: dict[str, Path], item: Input, overwrite: bool) -> set[Path]:
+def _refuse_losses(
+    finals: dict[str, Path], item: Input, options: Options, overwrite: bool
+) -> set[Path]:
     """Return unchanged results of an earlier call for an image; refuse to replace other files."""
     present = [path for path in finals.values() if os.path.lexists(path)]
     folder.refuse_inputs(present, list(item.files.values()))
@@ -400,7 +417,7 @@ def _refuse_losses(finals: dict[str, Path], item: Input, overwrite: bool) -> set
             )
     record, former = finals["record"], set()
     known = read_record(record)
-    if known is not None and Path(known.file).name == printable(item.path.name):
+    if known is not None and _is_of(known, records.facts_of(record), item, options):
         outputs = known.outputs.values()
         each = {record.with_name(Path(output["file"]).name): output for output in outputs}
         former = {record, *(path for path, output in each.items() if folder.holds(path, output))}
@@ -408,6 +425,15 @@ def _refuse_losses(finals: dict[str, Path], item: Input, overwrite: bool) -> set
         which = "files that were changed, or that `equilabel segment` did not write for this image"
         inputs.refuse_to_replace([path for path in present if path not in former], which)
     return former
+
+
+def _is_of(known: Record, facts: dict[str, Any], item: Input, options: Options) -> bool:
+    """Return whether a record is of an image: of its name, its series, and its path or content."""
+    series = facts.get("parameters", {}).get("series", 0)
+    if Path(known.file).name != printable(item.path.name) or series != options.series:
+        return False
+    same = os.path.abspath(records.there(known.file, facts)) == os.path.abspath(item.path)  # noqa: PTH100
+    return same or known.sha256 == folder.checksum_of_image([*item.files.values()], options)
 
 
 def _fail(error: str, path: Path, options: Options) -> int:

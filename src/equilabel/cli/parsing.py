@@ -286,7 +286,7 @@ From = Annotated[
     ),
 ]
 Out = Annotated[
-    Path,
+    str,
     typer.Option(metavar="FOLDER", help="Folder to write results to. It is created if needed."),
 ]
 Image = Annotated[

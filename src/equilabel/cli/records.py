@@ -27,7 +27,7 @@ from equilabel.storage.files import is_folder, open_regular, replacing
 from equilabel.storage.ome_zarr import is_zarr
 
 from .inputs import FILE, FOLDER, Input, expanded, kind_of, printable, quoted
-from .options import Options, as_typed, refuse
+from .options import Options, RefusedError, as_typed, refuse
 from .parsing import fits, read_options, unit
 
 if TYPE_CHECKING:
@@ -287,6 +287,14 @@ def read_run(path: Path, option: str, remedy: str) -> Provenance:
     return _provenance(_content(path, option, remedy))
 
 
+def facts_of(path: Path) -> Facts:
+    """Return what the record of a run, or of `equilabel segment`, holds; {} if unreadable."""
+    try:
+        return _content(path, "", "")
+    except RefusedError:
+        return {}
+
+
 def _content(path: Path, option: str, remedy: str) -> Facts:
     needs = f"{option} needs the {RUN} of an earlier run; got {quoted(path)}, which"
     content: Any
@@ -375,7 +383,7 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
     content = _content(expanded(path, "--from"), "--from", "Pass the one in a folder of results.")
     now, then = read_options(given), content["parameters"]
     values = {**now.parameters(), **{name: _tupled(then[name]) for name in then}}
-    values |= {name: str(_there(values[name], content)) for name in BESIDE if values.get(name)}
+    values |= {name: str(there(values[name], content)) for name in BESIDE if values.get(name)}
     values |= {name: value for name, value in now.parameters().items() if name in typed}
     _check(path, content, values, now.command)
     chosen = {name: values[name] for name in options_of(SegmentOptions) if name in values}
@@ -386,8 +394,15 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
     differing = differences(made_with, Provenance(made_with.parameters, versions))
     notes = [printable(f"{path}: {'; '.join(differing)}")] if differing else []
     inputs = [] if given.get("inputs") else _inputs(path, content)
-    group = content.get("group")
-    return Earlier(options, inputs, notes, group if isinstance(group, str) else None)
+    return Earlier(options, inputs, notes, group_of(content))
+
+
+def group_of(facts: Facts) -> str | None:
+    """Return the --group of an earlier run: a pattern, or the path of a CSV file."""
+    group = facts.get("group")
+    if not isinstance(group, str):
+        return None
+    return group if "{" in group else str(there(group, facts))
 
 
 def _check(path: Path, content: Facts, values: Mapping[str, Any], command: str) -> None:
@@ -420,11 +435,11 @@ def _check(path: Path, content: Facts, values: Mapping[str, Any], command: str) 
         unit(values["unit"])
 
 
-def _there(path: Any, content: Facts) -> Path:
+def there(path: Any, content: Facts) -> Path:
     """Return a path of a record, which is relative to the folder where the run was started."""
     here = Path.cwd()
-    folder, there = Path(str(content.get("folder", here))), expanded(str(path))
-    return there if folder == here else folder / there
+    folder, found = Path(str(content.get("folder", here))), expanded(str(path))
+    return found if folder == here else folder / found
 
 
 def _inputs(path: Path, content: Any) -> list[Input]:
@@ -434,14 +449,14 @@ def _inputs(path: Path, content: Any) -> list[Input]:
     for entry in files if isinstance(files, list) else ():
         if not isinstance(entry, dict) or not entry.get("name"):
             continue
-        image = _there(entry.get("file"), content)
+        image = there(entry.get("file"), content)
         kind = kind_of(image)
         wanted = FOLDER if content["parameters"].get("slices") else FILE
         kind = wanted if kind == FOLDER and is_zarr(image) else kind
         complaint = f"INPUT must be {wanted}; got {quoted(image)}, {kind}. Pass its new path."
         item = Input(image, str(entry["name"]), "" if kind == wanted else complaint)
         if entry.get("image"):  # in which labels were measured
-            item = replace(item, beside={"image": _there(entry["image"], content)})
+            item = replace(item, beside={"image": there(entry["image"], content)})
         found.append(item)
     if not found:
         refuse(f"--from must name images; got none in {quoted(path)}. Pass them as INPUT.")

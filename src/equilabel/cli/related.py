@@ -80,4 +80,4 @@ def _tables(
         parents = whole_numbers(images[1])
         tables = relate(numbers, parents, table.drop(columns=places), **how)
     notes = (*notes_of_file(labels, options), *notes_on_spacing(known, options))
-    return tables, notes
+    return tables, (*notes, f"Lengths are in {known.length or 'an unknown unit'}.")

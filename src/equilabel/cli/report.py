@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from html import escape
 from io import BytesIO
 from itertools import accumulate, islice
-from pathlib import Path, PurePath
+from pathlib import Path, PurePath, PurePosixPath
 from statistics import median
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -21,7 +21,7 @@ from urllib.parse import quote
 from equilabel import PROPERTIES
 from equilabel.storage.files import open_regular
 
-from .inputs import FILE, expanded, kind_of, quoted
+from .inputs import expanded, quoted, refuse_kind
 from .options import refuse
 from .progress import images, spoken
 from .results import BINS, add_sizes
@@ -385,8 +385,9 @@ def read_groups(text: str | None, files: Sequence[str]) -> Groups:
     """Return a function from the path of a file to its conditions, in one order of names.
 
     `text` is a pattern for the end of paths, "{condition}_{well}.tif", or the path of a CSV file
-    with a column "file". Conditions of a file that it does not name are "". Raises RefusedError if
-    it names none of the `files`.
+    with a column "file": a name, or a path that ends as that of the image; the longest counts.
+    Conditions of a file that it does not name are "". Raises RefusedError if it names none of the
+    `files`.
 
     >>> of = read_groups("{drug}/{well}_*.tif", ["plate/DMSO/A1_001.tif"])
     >>> of("plate/DMSO/A1_001.tif"), of("other.tif")
@@ -420,11 +421,12 @@ def _of_pattern(text: str) -> Groups:
 
 def _of_table(text: str) -> Groups:
     path = expanded(text, "--group")
-    if kind_of(path) != FILE or path.suffix.lower() != ".csv":
+    if path.suffix.lower() != ".csv":
         refuse(
             f"--group must be a pattern with names in braces, or a CSV file; got {text!r}. Try "
             "'{condition}_{well}.tif'."
         )
+    refuse_kind("--group", path, "a CSV file")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
@@ -434,13 +436,26 @@ def _of_table(text: str) -> Groups:
     if not rows or "file" not in rows[0]:
         refuse(f"--group must have rows with a column 'file'; got none in {quoted(path)}.")
     _check(text, names)
-    known = {Path(row["file"] or "").name: row for row in rows}
+    known: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in rows:
+        values = {name: row[name] or "" for name in names}
+        if known.setdefault(_parts(row["file"] or ""), values) != values:
+            refuse(
+                f"--group must have one row for a file; got two that differ for "
+                f"{quoted(row['file'])} in {quoted(path)}. Write the folder too, as in "
+                "'day1/A01.tif'."
+            )
 
     def of(file: str) -> dict[str, str]:
-        row = known.get(Path(file.replace("\\", "/")).name, {})
-        return {name: row.get(name) or "" for name in names}
+        parts = _parts(os.path.abspath(file))  # noqa: PTH100 - links stay
+        ends = (known.get(parts[k:]) for k in range(len(parts)))  # the longest first
+        return next(filter(None, ends), dict.fromkeys(names, ""))
 
     return of
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    return PurePosixPath(path.replace("\\", "/")).parts
 
 
 def _check(text: str, names: Sequence[str]) -> None:

@@ -230,7 +230,7 @@ def explain(error: BaseException) -> str:
         if error.errno in FULL:
             return (
                 f"the disk of --out must have room; got {error.strerror!r}{name}. "
-                "Make room and run again with --resume."
+                "Make room and run again; a run of many images with --resume."
             )
         if error.errno in HANDLES:
             return (

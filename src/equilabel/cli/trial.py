@@ -8,6 +8,7 @@ import re
 import warnings
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from fractions import Fraction
 from functools import cache
 from importlib.util import find_spec
 from inspect import signature
@@ -19,11 +20,13 @@ from equilabel.colors import COLORS
 from equilabel.forecast import BASE, LABELED, of_pixels
 from equilabel.options import SegmentOptions, options_of
 from equilabel.quantities import parse
+from equilabel.storage import metadata
 from equilabel.storage.errors import is_shortage
 from equilabel.storage.images import TIFF, read_header
 from equilabel.storage.memory import free, readable
 from equilabel.storage.metadata import Header, TiffImage, doubt
 from equilabel.storage.ome_zarr import find_image, is_zarr
+from equilabel.storage.pictures import GRAY
 
 from .inputs import FILE, kind_of, quoted
 from .options import LENGTHS, OME_ZARR, ChunkOptions, Options, as_typed, refuse
@@ -53,6 +56,8 @@ def find_channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None
     if "C" not in image.axes:
         if wanted in (None, 0) or str(wanted) in image.channels:
             return None, None
+        if GRAY in image.notes and (wanted in (1, 2) or str(wanted).lower() in COLORS[:4]):
+            return None, None  # a blank field among others in colors
         only = "".join(f" or {name!r}" for name in image.channels)
         refuse(
             f"--channel must be 0{only} for an image with one channel; got {wanted!r}. "
@@ -100,7 +105,11 @@ def spacing_of(image: TiffImage, options: Options) -> tuple[dict[str, float], st
     space = "".join(axis for axis in image.axes if axis in "ZYX")
     unit = image.unit if options.unit is None else options.unit
     if options.spacing is None:
-        return {axis: image.spacing[axis] for axis in space if axis in image.spacing}, unit
+        known = {axis: image.spacing[axis] for axis in space if axis in image.spacing}
+        if image.unit != unit and image.unit in metadata.LENGTHS:  # the file's, to that of --unit
+            ratio = metadata.LENGTHS[image.unit] / metadata.LENGTHS[unit]
+            known = {axis: float(Fraction(str(size)) * ratio) for axis, size in known.items()}
+        return known, unit
     values = options.spacing if len(options.spacing) > 1 else options.spacing * len(space)
     if len(values) != len(space):
         refuse(
@@ -229,6 +238,11 @@ def find_axes(path: Path, options: Options) -> Axes:
 def _named(image: TiffImage, options: Options, *, is_file: bool = False) -> Axes:
     """Return the meaning of axes with names."""
     known = known_axes(image, options)
+    if isinstance(known.channel, str):
+        refuse(
+            f"--channel {known.channel} needs the image as a whole, not chunks. Pass red, green, "
+            "blue or a number, or label it in memory, with a larger --memory-limit."
+        )
     if known.axes != "".join(sorted(known.axes, key="TZYX".index)):
         refuse(
             "image must have its axes in the order T, Z, Y, X to be read in chunks; got "
@@ -381,10 +395,23 @@ def is_among_labels(out: Path) -> bool:
         return False
 
 
-def refuse_own(typed: Collection[str]) -> None:
+def chooses_chunks(path: Path, out: Path, options: Options, typed: Collection[str]) -> bool:
+    """Return whether --out or an option of chunks that was typed chooses them, for a Zarr."""
+    if not is_zarr(path) or is_zarr_of_labels(out):
+        return is_zarr(path)
+    return not {*options_of(ChunkOptions)}.isdisjoint(typed) and not needs_whole(options)
+
+
+def refuse_own(path: Path, options: Options, typed: Collection[str]) -> None:
     """Raise RefusedError if the user typed an option that only images in chunks have."""
     for name in options_of(ChunkOptions):
         if name in typed:
+            if is_zarr(path):
+                whole = as_typed(next(iter(needs_whole(options))))
+                refuse(
+                    f"--{name} needs an image in chunks; got {whole}, which needs the image as a "
+                    "whole. Leave one of them out."
+                )
             refuse(
                 f"--{name} needs an image in chunks: a Zarr, or a TIFF with --chunked; got "
                 "neither. Leave it out, or pass --chunked."
@@ -467,6 +494,7 @@ def _try(shape: tuple[int, ...], options: Options, given: dict[str, Any]) -> Non
             own = {name: given[name] for name in ("spacing", "stacked")}
             measure_labels((noise > 110).astype(int), values, options, **own)
         else:
+            given = {**given, "split_by": "shape"} if options.markers else given
             segment(noise, **given)
 
 

@@ -207,7 +207,8 @@ def segment(
     check_track(track, stacked)
     scale: dict[str, Any] = {"spacing": None if spacing is None else distances, "unit": unit}
     seeds, inside = check_beside(markers, mask, pixels)
-    splitting = Splitting(depth_of(split, rank, split_by, **scale), split_by, seeds, dark)
+    depth = depth_of(split, rank, split_by, seeded=seeds is not None, **scale)
+    splitting = Splitting(depth, split_by, seeds, dark)
     far = in_finest_pixels("grow", grow, **scale)
     sizes = check_sizes(min_size, max_size, rank, **scale)
     radii = radii_in_pixels(pixels.ndim, background, closing, opening, stacked=stacked, **scale)

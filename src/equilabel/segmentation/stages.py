@@ -55,10 +55,18 @@ if TYPE_CHECKING:
 SPLITS = ("shape", "intensity")
 
 
-def depth_of(split: bool | Length, rank: int, by: str = "shape", **scale: Any) -> float | None:
-    """Return the tolerance of `split_touching`, or None if nothing is split."""
+def depth_of(
+    split: bool | Length, rank: int, by: str = "shape", *, seeded: bool = False, **scale: Any
+) -> float | None:
+    """Return the tolerance of `split_touching`, or None if nothing is split, or at markers."""
     check_choice("split_by", by, SPLITS)
     if split is False or split is None:
+        if by != "shape" and not seeded:
+            message = (
+                f"split must be given with split_by={by!r}: it is where objects are separated; "
+                f"got {split}. Pass split=True, or markers, or leave split_by out."
+            )
+            raise ValueError(message)
         return None
     if by == "intensity":
         return check_share("split", None if split is True else split) or None

@@ -366,13 +366,16 @@ def calibration(
     if str(depth).startswith("-") and positive(str(depth)[1:]):
         depth = str(depth)[1:]
         notes = ("The spacing of Z is negative in the file; its absolute value is used.",)
-    if word.strip().lower() in PIXELS:
+    tagged = word.strip().lower() in PIXELS
+    if tagged:
         word = RESOLUTION_UNITS.get(resolution_unit, "") if isinstance(resolution_unit, int) else ""
         if not word and (ratio := positive(depth)) not in (None, 1.0):
             notes += ("The file gives no unit; the spacing of Z is in pixels of Y and X.",)
             return {"Z": float(ratio or 1), "Y": 1.0, "X": 1.0}, "", interval, notes
-    if spelled(word.lower()) == "inch" and (x := positive(pixels.get("X"))):
-        dpi = round(1 / x, 3)
+    length, x = spelled(word.lower()), positive(pixels.get("X"))
+    if x and (length == "inch" or (length == "cm" and tagged)):
+        near = (dpi for dpi in PRINT_DPI if abs(2.54 / x - dpi) < dpi / 2000)
+        dpi = round(1 / x, 3) if length == "inch" else next(near, math.inf)
         if dpi in PRINT_DPI or dpi < COARSEST_DPI:
             note = (
                 f"{dpi:g} pixels per inch is a print resolution, not a pixel size; it is not used."

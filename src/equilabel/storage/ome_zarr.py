@@ -312,7 +312,9 @@ def note_missing(folder: Path) -> tuple[str, ...]:
     stored = getattr(array, "shards", None) or array.chunks
     pairs = zip(array.shape, stored, strict=True)
     total = prod(-(-length // side) for length, side in pairs)
-    found = sum(file.is_file() and file.name not in DESCRIPTIONS for file in folder.rglob("*"))
+    links = [] if is_remote(folder) else [one for one in folder.iterdir() if one.is_symlink()]
+    files = (file for top in (folder, *links) for file in top.rglob("*"))  # links are not entered
+    found = sum(file.is_file() and file.name not in DESCRIPTIONS for file in files)
     if found >= total:
         return ()
     value = array.fill_value or 0  # may be None

@@ -110,7 +110,12 @@ def describe_tiff(path: Path | str, *, series: int = 0) -> TiffImage:
         chosen = images[series]
         if "S" in chosen.axes and "C" in chosen.axes:
             refuse("have color samples or channels to be read in parts", f"axes {chosen.axes!r}")
-        letters, notes = named(chosen.axes, chosen.shape)
+        grays = _grays(chosen)
+        if grays is not None and (grays != np.arange(len(grays))).any():
+            remedy = "Read it as a whole, or convert it."
+            refuse("store gray values to be read in parts", "numbers of a palette", remedy)
+        letters, guessed = named(chosen.axes, chosen.shape)
+        notes = (*guessed, *_notes(chosen, grays is not None))
         pixels = np.broadcast_to(np.zeros((), chosen.dtype), chosen.shape)
         return _with_calibration(pixels, "".join(letters), notes, images, series, described)
 
@@ -211,24 +216,35 @@ def _decoded(image: Array, indices: bool) -> tuple[HostArray, str, tuple[str, ..
     if pixels.shape != shape:
         refuse(f"decode to the shape {shape}", pixels.shape)
     pixels, axes, guessed = canonical(pixels, axes)
-    notes = list(guessed)
-    if image.keyframe.photometric == 0:
-        notes.append("White is 0 in this file; values are used as stored.")
-    if image.keyframe.photometric == 3:
-        colors = np.asarray(image.keyframe.colormap)
-        grays = colors.ndim == 2 and (colors == colors[0]).all()
-        if indices or not grays or pixels.max(initial=0) >= colors.shape[1]:
-            notes.append("The palette is not applied; values are indices of colors.")
-        else:
-            steps = colors[0] // 257
-            exact = (steps * 257 == colors[0]).all()
-            pixels = (steps.astype(np.uint8) if exact else colors[0])[pixels]
-            notes.append("The palette is gray, and was applied.")
-    if len(image.levels) > 1:
-        notes.append(f"The file has {len(image.levels)} resolutions; the full one was read.")
+    grays = None if indices else _grays(image)
+    applied = grays is not None and pixels.max(initial=0) < len(grays)
+    if grays is not None and applied:
+        pixels = grays[pixels]
     dtype = pixels.dtype.newbyteorder("=")
     dtype = np.dtype(np.float32) if dtype == np.float16 else dtype
-    return np.ascontiguousarray(pixels, dtype), axes, tuple(notes)
+    return np.ascontiguousarray(pixels, dtype), axes, (*guessed, *_notes(image, applied))
+
+
+def _grays(image: Array) -> HostArray | None:
+    """Return the values of a palette of grays; None if an image has none."""
+    colors: HostArray = np.asarray(image.keyframe.colormap)
+    if image.keyframe.photometric != 3 or colors.ndim != 2 or (colors != colors[0]).any():
+        return None
+    grays: HostArray = colors[0]
+    steps = grays // 257
+    return steps.astype(np.uint8) if (steps * 257 == grays).all() else grays
+
+
+def _notes(image: Array, applied: bool) -> Iterator[str]:
+    """Yield notes on what the values mean; `applied` is whether a palette of grays was applied."""
+    if image.keyframe.photometric == 0:
+        yield "White is 0 in this file; values are used as stored."
+    if applied:
+        yield "The palette is gray, and was applied."
+    elif image.keyframe.photometric == 3:
+        yield "The palette is not applied; values are indices of colors."
+    if len(image.levels) > 1:
+        yield f"The file has {len(image.levels)} resolutions; the full one was read."
 
 
 def _header_of(image: Array) -> Header:
@@ -268,7 +284,9 @@ def _with_calibration(
         "--series, in Python series=).",
     ) * (len(images) > 1)
     channels = described.channels
-    if not channels and chosen.keyframe.photometric == 2 and count in (3, 4):
+    page = chosen.keyframe  # JPEG stores colors as YCbCr (6), and is decoded to RGB (2)
+    colored = page.photometric == 2 or (page.photometric == 6 and page.compression == 7)
+    if not channels and colored and count in (3, 4):
         channels = ("red", "green", "blue", "alpha")[:count]
     return TiffImage(
         pixels,
