@@ -4,6 +4,7 @@ import itertools
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import dask.array as da
@@ -205,6 +206,32 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(stored, tmp_path):
     assert killed
     assert label_chunked(stored, out=out, chunks=4, resume=True) == out
     assert files(out) == files(expected)
+
+
+ABANDONED = """
+import os, signal
+from equilabel.chunked.engine import _pool
+if __name__ == "__main__":
+    with _pool("processes", 1) as pool:
+        print(pool.submit(os.getpid).result(), flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the state of a process")
+def test_workers_end_with_a_caller_that_was_killed(tmp_path):
+    (tmp_path / "abandoned.py").write_text(ABANDONED)
+    command, told = [sys.executable, tmp_path / "abandoned.py"], tmp_path / "told"
+    with told.open("w") as file:  # a pipe would stay open as long as the worker
+        done = subprocess.run(command, check=False, stdout=file, stderr=file)
+    assert done.returncode == -9
+    state = Path("/proc") / told.read_text().split()[0] / "stat"
+    for _ in range(100):
+        if not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z":
+            return
+        time.sleep(0.1)
+    pytest.fail("the worker goes on")
 
 
 @pytest.mark.parametrize("number", [0, 5, 40, 47, 70])

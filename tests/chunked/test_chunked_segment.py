@@ -355,3 +355,22 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_table(tmp_path):
 def test_an_image_without_spatial_axes_is_refused(stacked):
     with pytest.raises(ValueError, match=f"image must have at least {1 + stacked} axes"):
         segment_chunked(np.array(True), stacked=stacked)
+
+
+@pytest.mark.parametrize("value", [1e308, -1e308, 1e200, np.inf, np.nan])
+def test_values_near_the_end_of_their_type_are_merged_without_a_warning(value):
+    image = np.ones((40, 40))
+    image[5:30, 5:30] = 3
+    image[10, 10] = image[20, 25] = value  # in two blocks of one object
+    wanted = ("label", "intensity_sum", "intensity_mean", "intensity_std")
+    expected = segment(image, 2.0, properties=wanted).table
+    found = segment_chunked(image, 2.0, chunks=16, properties=wanted).table
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_an_image_in_colors_is_refused_at_a_path_as_in_memory(tmp_path):
+    colors = np.random.default_rng(0).integers(0, 255, (50, 60, 3), np.uint8)
+    zarr.create_array(tmp_path / "colors.zarr", data=colors)
+    for image in (colors, tmp_path / "colors.zarr"):
+        with pytest.raises(ValueError, match="channel_axis must be given"):
+            segment_chunked(image, chunks=32, out=tmp_path / "out")

@@ -382,7 +382,7 @@ def _annotation(name: str, default: Any, option: Option) -> Any:
     flags = option.flags or (as_typed(name),)
     text, metavar = option.help, option.placeholder or KINDS[option.kind].placeholder
     if option.kind == "method":
-        text += f" There are {', '.join(IMAGE_METHODS)}."
+        text += f" Or one of {', '.join(IMAGE_METHODS)}."
     return Annotated[
         (bool if default is not None else bool | None) if flag else str | None,
         typer.Option(

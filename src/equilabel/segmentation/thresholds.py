@@ -355,10 +355,11 @@ def _find_in_integers(pixels: HostArray, method: str) -> tuple[float, bool]:
 
 def sum_of_integers(pixels: HostArray) -> int:
     """Return the exact sum of gray values."""
+    wide = np.uint64 if pixels.dtype.kind == "u" else np.int64  # for up to 2^32 pixels
     if pixels.dtype.itemsize < 8:
-        return int(pixels.sum(dtype=np.int64))
+        return int(pixels.sum(dtype=wide))
     high, low = pixels >> 32, pixels & 0xFFFFFFFF
-    return (int(high.sum(dtype=np.int64)) << 32) + int(low.sum(dtype=np.int64))
+    return (int(high.sum(dtype=wide)) << 32) + int(low.sum(dtype=np.uint64))
 
 
 def level_of_integers(counts: NDArray[np.int64], first: int, width: int, method: str) -> float:
