@@ -47,6 +47,7 @@ HOMES = {
     "qtpy": ("widget",),
     "superqt": ("widget",),
     "magicgui": ("widget",),
+    "app_model": ("widget",),
     "matplotlib": ("widget.forms.plots",),
     "typer": ("cli",),
     "tifffile": ("storage",),
@@ -208,7 +209,7 @@ def foreigners():
 
 
 def test_the_logic_of_the_plugin_knows_no_screen():
-    screen = {"napari", "qtpy", "superqt", "magicgui"}
+    screen = {"napari", "app_model", "qtpy", "superqt", "magicgui"}
     assert not [
         f"{name} imports {other}"
         for name, other in foreigners()

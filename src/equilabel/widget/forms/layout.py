@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from app_model import Application
 from magicgui.widgets.bases import ButtonWidget
+from napari import current_viewer
 from qtpy import QtWidgets
 from qtpy.compat import isalive
 from qtpy.QtCore import QEvent, QObject, Qt, QTimer, Signal
@@ -204,6 +206,26 @@ def button(text: str, tooltip: str, pressed: Callable[[], None]) -> QPushButton:
 # ---- Forms that run
 
 
+LAYER_MENU = "napari/layers/context"  # of a right click on a layer; closed to manifests
+OF_LAYERS = {"image": "Label components", "labels": "Measure labels"}
+
+
+def _offer(name: str, kind: str) -> None:
+    """Offer a form in the menu of layers of a kind, unless it is offered already."""
+    app, command = Application.get_app("napari"), f"equilabel.layer_menu.{kind}"
+    if app is None or command in app.commands:
+        return
+
+    def show() -> None:
+        viewer: Any = current_viewer()
+        dock, form = viewer.window.add_plugin_dock_widget("equilabel", name)
+        dock.raise_()
+        form.choice.value = viewer.layers.selection.active
+
+    where: Any = {"id": LAYER_MENU, "group": "equilabel", "when": f"all_selected_layers_{kind}"}
+    app.register_action(command, f"{name} (equilabel)", callback=show, menus=[where], palette=False)
+
+
 FINE = 100  # steps of the progress bar for each stage of a run
 
 
@@ -212,9 +234,9 @@ class RunForm(Docked):
 
     ended = Signal()  # the run is done, failed or cancelled
 
-    def __init__(self, viewer: Viewer, title: str, fields: QWidget) -> None:
+    def __init__(self, viewer: Viewer, title: str, fields: QWidget, choice: Any) -> None:
         super().__init__()
-        self._viewer = viewer
+        self._viewer, self.choice = viewer, choice  # the field of the layer on which it runs
         self._layer: Layer = None
         self._warm_up, self.task = Task("compiling"), Task(title, partial(tell, self))
         self._warm: Any = ()  # kind of layer for which functions were compiled
@@ -240,6 +262,8 @@ class RunForm(Docked):
         self.setSizePolicy(policy)
         self.setMinimumWidth(378)  # so that no field is cut off beside a scroll bar
         self.results.reset_choices()  # opens them
+        for kind, name in OF_LAYERS.items():
+            _offer(name, kind)
 
     @property
     def results(self) -> Any:

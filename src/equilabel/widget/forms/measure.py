@@ -47,7 +47,7 @@ class MeasureForm(RunForm):
         axes = fold("Axes", self.axes)
         parts = (grid, axes, self.remark, QLabel("Statistics"), self.statistics)
         column(*parts, into=fields)
-        super().__init__(napari_viewer, "Measure", fields)
+        super().__init__(napari_viewer, "Measure", fields, self.labels)
         self._measured: Layer = None  # of the current run, as the next
         self._outer: Layer = None
         self.run_button.clicked.connect(self._run)

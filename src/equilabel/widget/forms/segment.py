@@ -317,7 +317,8 @@ class SegmentForm(RunForm):
     fields: SegmentFields
 
     def __init__(self, napari_viewer: Viewer) -> None:
-        super().__init__(napari_viewer, "Find objects", SegmentFields())
+        fields = SegmentFields()
+        super().__init__(napari_viewer, "Find objects", fields, fields.image)
         self._replaced: Layer = None  # labels changed by hand that may be replaced
         self._new = False  # whether the labels of the current run get a layer of their own
         self._source: Any = None  # of the current run
