@@ -79,7 +79,7 @@ def draw_ratios(rows: list[dict[str, Any]], picture: str) -> None:
     deep = [row for row in rows if len(row["shape"]) == 3]
     figure, panels = plt.subplot_mosaic(
         [["flat", "deep"], ["flat", "."]],
-        figsize=(9.5, 8),
+        figsize=(11, 9),
         width_ratios=(7, 5),
         height_ratios=(1, 4),
         layout="constrained",
@@ -102,12 +102,13 @@ def draw_ratios(rows: list[dict[str, Any]], picture: str) -> None:
                     *(x, y, f"{ratio:.1f}"),
                     ha="center",
                     va="center",
-                    fontsize=7.5,
+                    fontsize=9,
                     color="white" if dark else "black",
                 )
         panel.set_xticks(range(len(sides)), list(map(str, sides)))
         panel.set_yticks(range(len(names)), [f"{name}, {n}" for name, n in names])
-        panel.set(xlabel="side, pixels" if part is flat else "side, voxels")
+        kind, unit = ("images in 2D", "pixels") if part is flat else ("images in 3D", "voxels")
+        panel.set(title=f"{kind}, number of neighbors", xlabel=f"side, {unit}")
         panel.spines[:].set_visible(False)
     save(figure, picture, 100)
 

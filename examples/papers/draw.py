@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from textwrap import fill as fill_text
 from typing import Any
 
 import matplotlib as mpl
@@ -37,14 +38,14 @@ def draw(results: dict[str, Any], path: Path) -> None:
         ]
         if plotted:
             shown[name] = (figure, plotted)
-    columns = min(len(shown), 3)
+    columns = min(len(shown), 2)  # so that text is readable in the width of a page
     lines = -(-len(shown) // columns)
     picture, panels = plt.subplots(
-        lines, columns, figsize=(4.6 * columns, 3.7 * lines), layout="constrained", squeeze=False
+        lines, columns, figsize=(4.6 * columns, 4.0 * lines), layout="constrained", squeeze=False
     )
     for panel, (name, (figure, rows)) in zip(panels.flat, shown.items(), strict=False):
         height = fill(panel, rows)
-        panel.set_title(f"{name}\n{figure.title}", fontsize=8, pad=height)
+        panel.set_title(f"{name}: {figure.title}", fontsize=9, pad=height, wrap=True)
         panel.set(xlabel=figure.x, ylabel=figure.y)
     for panel in panels.flat[len(shown) :]:
         panel.set_axis_off()
@@ -85,7 +86,11 @@ def fill(panel: Any, rows: list[dict[str, Any]]) -> float:
     if values and not shares and max(values) > 20 * min(values):
         panel.set_yscale("log")
     if not numeric:
-        panel.set_xticks(range(len(ticks)), ticks, rotation=40, ha="right", fontsize=6)
+        few = len(ticks) < 4
+        names = [fill_text(str(tick), 16) if few else tick for tick in ticks]
+        turned: Any = {} if few else {"rotation": 30, "ha": "right"}
+        panel.set_xticks(range(len(ticks)), names, fontsize=8, **turned)
+        panel.set_xlim(-0.5, len(ticks) - 0.5)
     elif min(ticks) > 0 and max(ticks) > 6 * min(ticks):
         panel.set_xscale("log")
         panel.xaxis.set_minor_formatter(NullFormatter())
@@ -101,10 +106,10 @@ def fill(panel: Any, rows: list[dict[str, Any]]) -> float:
         bbox_to_anchor=(0, 1),
         borderaxespad=0,
         frameon=False,
-        fontsize=6,
+        fontsize=8,
         ncols=2,
     )
-    return 10.0 * -(-entries // 2) + 6
+    return 13.0 * -(-entries // 2) + 6
 
 
 if __name__ == "__main__":
