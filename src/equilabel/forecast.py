@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 LABELED = 8
 KNOWN = {**options_of(SegmentOptions), **options_of(ImageOptions)}
 EACH = {name: option.bytes_each for name, (_, option) in KNOWN.items() if option.bytes_each}
-LOCAL, PER_OBJECT, METHODS, BALL = 4, 60, 12, 36
+LOCAL, PER_OBJECT, METHODS, BALL, FLOODED = 4, 60, 12, 36, 28
 BLOCK, SMOOTHED, SPLIT = 24, 16, 60  # bytes per element of a block; more if filtered, or split
 FILTERS = ("sigma", "background", "opening", "closing")  # which use neighbors of a pixel
 BASE, BALLS = 8_000_000, 40_000_000  # of any image; additional ones for opening or closing
@@ -37,6 +37,7 @@ def of_pixels(given: Mapping[str, Any], each: int = LABELED) -> tuple[int, int]:
     each += LOCAL * (given.get("threshold") == "local")
     each += PER_OBJECT * (given.get("threshold") == "per_object" and given.get("split") in NOTHING)
     each += METHODS * (given.get("method", "auto") not in ("auto", "runs"))
+    each += FLOODED * ({"grow", "mask"} <= asked)
     each += BALL * (given.get("background_method") == "rolling_ball")
     return _base(asked), each
 

@@ -179,7 +179,7 @@ class SegmentOptions:
         "Grow objects by this length before they are measured: cells around nuclei, which have "
         "their numbers. Where two meet, the border is halfway.",
         after="As for --sigma, one for all axes.",
-        bytes_each=40,
+        bytes_each=12,
     )
     keep: str | None = option(
         None,

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.ndimage import distance_transform_edt
 from skimage.morphology import local_maxima, reconstruction
+from skimage.segmentation import expand_labels
 
 from equilabel import binarize, grow, label, segment, smooth, split_touching
 from equilabel.samples import nuclei_2d
@@ -28,6 +29,50 @@ def test_objects_grow_by_a_distance():
                 own = distance_transform_edt(labels != number, spacing)
                 assert np.allclose(own[found == number], apart[found == number])
     assert_array_equal(grow(labels, "2um", spacing=0.5, unit="um"), grow(labels, 4))
+
+
+SPACINGS = (None, None, 0.26, (0.5, 2.0, 1.0, 0.3))  # sums of squares are exact, or rounded alike
+DISTANCES = (0, 0.5, 1, 2, 5**0.5, 5, 13**0.5, 30, 1e6)
+
+
+def random_growth(rng):
+    """Return labels with equally near objects, of any type and order of axes, and arguments."""
+    rank = int(rng.integers(1, 5))
+    shape = tuple(rng.integers(1, {1: 700, 2: 40, 3: 16, 4: 7}[rank], rank))
+    labels = rng.integers(1, 99, shape) * (rng.random(shape) < rng.choice((0, 0.01, 0.1)))
+    labels = labels.astype(rng.choice(["u1", "i2", "u4", "i4", "i8"]), order=rng.choice(["C", "F"]))
+    stacked, spacing = bool(rank > 1 and rng.random() < 0.3), SPACINGS[rng.integers(len(SPACINGS))]
+    if isinstance(spacing, tuple):
+        spacing = spacing[: rank - stacked]
+    distance = float(rng.choice(DISTANCES))
+    return labels, {"distance": distance, "spacing": spacing, "stacked": stacked}
+
+
+def test_equally_near_objects_grow_as_by_scikit_image():
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        labels, how = random_growth(rng)
+        spacing, far = how["spacing"], how["distance"]
+        spacing = spacing if isinstance(spacing, tuple) else 1.0
+        if isinstance(spacing, tuple):
+            far *= min(spacing)
+        images = labels if how["stacked"] else labels[np.newaxis]
+        wanted = [expand_labels(image, far, spacing=spacing) for image in images]
+        assert_array_equal(
+            grow(labels, **how), np.reshape(wanted, labels.shape), str((how, labels))
+        )
+
+
+@pytest.mark.gpu
+def test_equally_near_objects_grow_alike_on_a_gpu():
+    import cupy
+
+    rng = np.random.default_rng(6)
+    for _ in range(300):
+        labels, how = random_growth(rng)
+        found = grow(cupy.asarray(labels), **how)
+        assert found.dtype == labels.dtype
+        assert_array_equal(found.get(), grow(labels, **how), str((how, labels)))
 
 
 def test_objects_grow_within_a_mask_and_to_dark_lines():

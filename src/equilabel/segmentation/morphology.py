@@ -193,7 +193,7 @@ def grow(
     Returns
     -------
     array of int
-        Labels, of the type of `labels` and on its device; computed on the CPU, by scikit-image.
+        Labels, of the type of `labels` and on its device.
 
     Raises
     ------
@@ -203,6 +203,12 @@ def grow(
     See Also
     --------
     relate, split_touching
+
+    Notes
+    -----
+    With a distance alone, a pixel gets the label of the nearest object, as by scikit-image's
+    `expand_labels`: of equally near ones, that with a pixel of smaller coordinate, along the last
+    axis first. With a mask or an image, scikit-image's `watershed` computes the labels on the CPU.
 
     Examples
     --------
@@ -218,11 +224,13 @@ def grow(
         )
         raise ValueError(message)
     scale: Any = {"spacing": None if spacing is None else distances, "unit": unit}
-    far = (
-        np.inf
-        if distance is None
-        else in_finest_pixels("distance", distance, **scale) * min(distances)
-    )
+    pixels = math.inf if distance is None else in_finest_pixels("distance", distance, **scale)
+    far = pixels * min(distances)
+    if mask is None and image is None:
+        even = len(set(distances)) == 1
+        grown = _expand(source, pixels if even else far, (1,) * rank if even else distances)
+        if grown is not None:
+            return grown
     numbers = fetch(source)
     masks = None if mask is None else beside("mask", mask, numbers).astype(bool)
     images = None if image is None else beside("image", image, numbers)
@@ -231,6 +239,37 @@ def grow(
         area, values = (None if each is None else each[k] for each in (masks, images))
         out[k] = _grow_one(numbers[k], far, area, values, distances)
     return place_like(source, out)
+
+
+REACH = 2**9  # pixels from which on scikit-image is as fast
+
+
+def _expand(labels: Array, far: float, spacing: Sequence[float]) -> HostArray | None:
+    """Return labels grown by a distance along the last axes; None if it is too far.
+
+    Squared distances are whole numbers if those of neighboring pixels, `spacing`, are.
+    """
+    axes = labels.shape[labels.ndim - len(spacing) :]
+    reaches = [int(min(far / step, n - 2)) + 1 for step, n in zip(spacing, axes, strict=True)]
+    if max(reaches) > REACH or 0 in labels.shape:
+        return None
+    dtype = np.dtype(np.int32 if set(spacing) == {1} else np.float64)
+    far = min(far, 1e150)
+    limit = far * far  # to be compared with squares as their roots with the distance
+    while math.sqrt(limit) > far:
+        limit = math.nextafter(limit, 0)
+    while math.sqrt(math.nextafter(limit, math.inf)) <= far:
+        limit = math.nextafter(limit, math.inf)
+    never = 2**29 if dtype.kind == "i" else math.inf
+    kinds = dtype.type(never), dtype.type(min(limit, never))
+    along = passes("segmentation.growing", "cuda" if is_on_cuda(labels) else "cpu").find_along
+    squares: Any = None
+    near = library(labels).ascontiguousarray(labels).reshape(-1).view(f"i{labels.itemsize}")
+    for axis, (length, step, reach) in enumerate(zip(axes, spacing, reaches, strict=True)):
+        inner = math.prod(axes[axis + 1 :])
+        squares, near = along(near, length, inner, dtype.type(step), reach, *kinds, squares)
+    grown: HostArray = near.view(labels.dtype).reshape(labels.shape)
+    return grown
 
 
 def _grow_one(
