@@ -153,6 +153,8 @@ def check_markers(markers: Any, labels: HostArray, of: str = "labels") -> HostAr
 def finite(image: HostArray) -> NDArray[np.float64]:
     """Return gray values as floats, the lowest one for NaN."""
     values = image.astype(np.float64)
+    if np.isfinite(values).all():
+        return values
     return np.nan_to_num(values, nan=np.nanmin(values) if np.isfinite(values).any() else 0.0)
 
 

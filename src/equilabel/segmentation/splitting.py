@@ -173,18 +173,23 @@ def split_otherwise(
 
 def _split_by_values(labels: HostArray, image: HostArray, rule: Rule) -> HostArray:
     """Split components along dark lines, and number all objects; labels are overwritten."""
-    values = finite(image)
+    from .cpu.parts import find_heights
+
+    values = np.ascontiguousarray(finite(image))
     request = make_request(("bbox", "intensity_min"), values, labels.shape, stacked=rule.stacked)
     counts = count_labels(labels, request.values, request.plan)
     if not len(counts.labels):
         return labels
     found: Any = counts.values
     lows, highs = (np.append(0.0, each[:, 0]) for each in (found.lows, found.highs))
-    shares = (values - lows[labels]) / np.where(highs > lows, highs - lows, 1.0)[labels]
-    # Whole numbers from 1, for the darkest pixel of a component, to `STEPS`.
-    heights = 1 + np.rint(np.clip(shares, 0, 1) * (STEPS - 1)).astype(np.int32)
+    known = lows, np.where(highs > lows, highs - lows, 1.0), STEPS
+    heights = np.empty(labels.shape, np.int32)
+    flat, pixels, levels = labels.reshape(-1), values.reshape(-1), heights.reshape(-1)
+    cuts = threads.ranges(labels.size, labels.size)
+    tasks = [(flat[a:b], pixels[a:b], *known, levels[a:b]) for a, b in cuts]
+    threads.each(find_heights, tasks)
     boxes = boxes_of(counts)
-    parts, several = find_parts(labels, boxes, rule, heights**2)
+    parts, several = find_parts(labels, boxes, rule, heights)
     objects: HostArray = number_parts(labels, labels, boxes, parts, several)[0]
     return objects
 

@@ -146,6 +146,22 @@ def nearest(source, begin, place, length, inner, cost, out):
 
 
 @njit(nogil=True, cache=True)
+def find_heights(labels, values, lows, spans, steps, heights):
+    """Write squares of the levels of pixels, 1 to `steps`, in the range of their component.
+
+    `labels`, `values` and `heights`, int32, are (P,); `lows` and `spans`, (N + 1,), are the least
+    value and the range of each component.
+    """
+    for pixel in range(labels.size):
+        label = labels[pixel]
+        share = min(max((values[pixel] - lows[label]) / spans[label], 0.0), 1.0) * (steps - 1)
+        below = int(share)
+        over = share - below
+        level = 1 + below + (over > 0.5 or (over == 0.5 and below % 2 == 1))  # halves to even ones
+        heights[pixel] = level * level
+
+
+@njit(nogil=True, cache=True)
 def find_parts(labels, shape, boxes, margins, steps, costs, scale, limits, heights, parts, counts):
     """Split components at their necks.
 
