@@ -14,7 +14,7 @@ PACKAGE = Path(equilabel.__file__).parent
 TWINS = [
     *("measuring/{}/accumulate", "measuring/{}/sources", "runs/{}/boundaries"),
     *("runs/{}/graphs", "runs/{}/numbering", "runs/{}/passes", "segmentation/{}/histogram"),
-    "segmentation/{}/smoothing",
+    *("segmentation/{}/growing", "segmentation/{}/smoothing"),
     *("simulation/{}/potts", "papers/apostolakis1992/{}", "papers/hawick2010/{}"),
     *("papers/kalentev2011/{}", "papers/komura2016/{}", "papers/meshes/{}", "papers/weigel2011/{}"),
 ]

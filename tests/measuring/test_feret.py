@@ -53,6 +53,15 @@ def test_aspect_ratio_in_3d_is_that_of_the_axes():
         regionprops_table(labels, properties=("roundness",))
 
 
+def test_equal_widths_give_the_same_angle_everywhere():
+    shape = np.array([[0, 0, 1, 0], [0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 1, 0]])
+    labels = np.zeros((90, 90), int)
+    for number, (y, x) in enumerate(((0, 0), (5, 3), (31, 47), (80, 84)), start=1):
+        labels[y : y + 4, x : x + 4] = number * shape
+    table = regionprops_table(labels, properties=("feret_angle_min", "feret_diameter_min"))
+    assert [len(set(column.tolist())) for column in table.values()] == [1, 1]
+
+
 @pytest.mark.gpu
 def test_labels_on_a_gpu_have_the_columns_of_the_host():
     import cupy

@@ -56,3 +56,21 @@ def test_channels_lie_along_the_last_axis():
 def test_what_cannot_be_measured_is_refused(arguments, said):
     with pytest.raises(ValueError, match=said):
         measure(FOUND.labels, **arguments)
+
+
+def test_frames_without_objects_keep_the_sums_of_others_exact():
+    labels, image = np.zeros((2, 3, 3), int), np.full((2, 3, 3), 2**60 + 1)
+    labels[0, 0, 0] = 1
+    table = measure(labels, image, ["label", "intensity_sum"], stacked=True)
+    assert table["intensity_sum"].tolist() == [2**60 + 1]
+    nothing = np.zeros((0, 4, 4), int), np.zeros((0, 4, 4, 2)), ["label", "intensity_mean"]
+    assert list(measure(*nothing, stacked=True)) == [
+        "label",
+        "intensity_mean-0",
+        "intensity_mean-1",
+    ]
+
+
+def test_messages_name_the_argument():
+    with pytest.raises(TypeError, match=r"labels must be of an integer type; got bool\. Label it"):
+        measure(np.ones((3, 3), bool))

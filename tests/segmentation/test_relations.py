@@ -29,7 +29,7 @@ def pairs_of(labels, connectivity, spacing, periodic):
                 continue
             other = list(np.add(place, step))
             for axis, side in enumerate(labels.shape):
-                if periodic[axis]:
+                if periodic[axis] and side > 1:
                     other[axis] %= side
             if not all(0 <= at < side for at, side in zip(other, labels.shape, strict=True)):
                 continue
@@ -226,3 +226,11 @@ def test_a_gpu_gives_what_the_host_gives():
         ):
             pd.testing.assert_frame_equal(one, two)
     assert_array_equal(contacts(cupy.zeros((2, 3), int)).shape, (0, 4))
+
+
+def test_short_and_empty_axes_are_not_periodic():
+    table = contacts(np.array([[1, 2]]), periodic=(True, False))
+    assert table.to_numpy().tolist() == [[1, 2, 1, 1.0]]
+    assert len(contacts(np.zeros((0, 3), int), periodic=True)) == 0
+    assert len(contacts(np.zeros((0, 3, 3), int), stacked=True, periodic=True)) == 0
+    assert neighbors(np.array([[1, 0, 2]]))["contact"].dtype == np.float64

@@ -118,7 +118,9 @@ def regionprops_table(
     -------
     dict of str to (N,) array
         One row for each label, in ascending order. Counts, labels, bbox, Euler numbers and sums of
-        integers are int64, touches_border is bool, all others are float64.
+        integers are int64 (sums beyond it float64), touches_border is bool, images, slices and
+        coordinates are objects, and `extra_properties` have their own types; all others are
+        float64.
 
     Raises
     ------
@@ -257,6 +259,7 @@ def regionprops(
     -----
     Boxes and numbers are those of the labels when `regionprops` is called, other properties those
     of the labels when the first object is asked: pass a copy if the labels are changed afterwards.
+    A function of `extra_properties` hides a property of its name that scikit-image does not have.
 
     Examples
     --------

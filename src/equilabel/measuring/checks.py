@@ -76,17 +76,17 @@ def check_periodic(periodic: bool | Sequence[bool], axes: int, stacked: bool) ->
     return found if any(found) else ()
 
 
-def check_labels(label_image: ArrayLike) -> HostArray:
+def check_labels(given: ArrayLike, name: str = "label_image") -> HostArray:
     """Return the labels in native byte order, or raise TypeError or ValueError."""
-    labels: HostArray = take(label_image, "label_image")
+    labels: HostArray = take(given, name)
     if labels.dtype.kind not in "ui":
         message = (
-            f"label_image must be of an integer type; got {labels.dtype}. "
-            "Label it first, as in `regionprops_table(label(mask))`."
+            f"{name} must be of an integer type; got {labels.dtype}. "
+            "Label it first, as in `label(mask)`."
         )
         raise TypeError(message)
     if not 1 <= labels.ndim <= MOST_AXES:
-        message = f"label_image must have 1 to {MOST_AXES} axes; got {labels.ndim}."
+        message = f"{name} must have 1 to {MOST_AXES} axes; got {labels.ndim}."
         raise ValueError(message)
     return labels if labels.dtype.isnative else labels.astype(labels.dtype.newbyteorder("="))
 

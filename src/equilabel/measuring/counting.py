@@ -45,8 +45,10 @@ def sum_values(
     does not fit, all are float64, rounded once. Sums of squares are int64, of small integers only.
     """
     sums, lows, highs, *squares = found.values(values)
-    if values.dtype.kind not in "ui" or not sums.size:
+    if values.dtype.kind not in "ui":
         return (sums, lows, highs, *squares)
+    if not sums.size:
+        return (sums.astype(np.int64), lows, highs, *squares)
     size = values.dtype.itemsize
     if size <= 2 and len(values) << 16 * size < LIMIT:  # whatever the values are
         return (sums, lows, highs, *squares)

@@ -95,7 +95,7 @@ def contacts(
 
 def checked_labels(labels: Any, name: str, stacked: Any, most: int = 6) -> tuple[Array, bool, int]:
     """Return labels that can be related, whether they are a stack, and their spatial axes."""
-    numbers, stacked = check_labels(labels), check_flag("stacked", stacked)
+    numbers, stacked = check_labels(labels, name), check_flag("stacked", stacked)
     rank = numbers.ndim - stacked
     if rank < 1:
         message = f"{name} must have an axis of space; got shape {numbers.shape}. Pass an image."
@@ -121,7 +121,7 @@ def frame_of(numbers: Array, frame: int | None) -> Array:
     """Return a frame of a stack, without pixels if there are no frames."""
     if frame is None:
         return numbers
-    return numbers[frame] if len(numbers) else numbers.reshape((*numbers.shape[1:-1], 0))
+    return numbers[frame] if len(numbers) else numbers.reshape((0, *numbers.shape[2:]))
 
 
 def _count_pairs(
@@ -129,6 +129,7 @@ def _count_pairs(
 ) -> NDArray[np.int64]:
     """Return a row for each pair of labels that touch, in order, as of `count_contacts`."""
     xp = library(image)
+    around = tuple(each and side > 1 for each, side in zip(around, image.shape, strict=True))
     low = np.array(around, np.int64)
     high = low + image.shape
     if any(around):
@@ -292,7 +293,7 @@ def _neighbors_of(
     return {
         "label": own,
         "touching": np.bincount(both, minlength=len(own)),
-        "contact": np.bincount(both, borders, len(own)),
+        "contact": np.bincount(both, borders, len(own)).astype(np.float64),
         "nearest": numbers,
         "nearest_distance": np.where(numbers > 0, np.sqrt(squares), np.nan),
         "nearest_centroid": which,

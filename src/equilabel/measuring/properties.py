@@ -95,7 +95,8 @@ ROWS = (
            step=lambda layout, _: parts(Step(Formula.LOCAL, axis) for axis in layout.spatial)),
     _position("equivalent_diameter_area", "Diameter of the disk (ball) of the same area.",
               unit=LENGTH, formula=sizes.equivalent_diameter_area, step=Step(Formula.DIAMETER)),
-    _position("touches_border", "Whether a pixel lies at the border of the image.", source=OURS,
+    _position("touches_border", "Whether a pixel lies at the border of the image, along axes of 2 "
+              "or more pixels.", source=OURS,
               needs=("box",), formula=sizes.touches_border, step=Step(Formula.TOUCHES)),
 
     _near("touching", "Number of objects that touch it.", unit=""),
@@ -145,7 +146,7 @@ ROWS = (
           formula=lambda m: m.hulls.pixels * m.pixel_size),
     _hull("feret_diameter_max", "Greatest distance of two points of the convex hull.",
           unit=LENGTH, needs=("corners",), formula=sizes.feret_diameter_max),
-    _hull("feret_diameter_min", "Smallest distance of two parallel lines around the convex hull.",
+    _hull("feret_diameter_min", "Smallest distance of two parallel lines around image_convex.",
           ranks=FLAT, source=OURS, unit=LENGTH, needs=("corners",),
           formula=lambda m: sizes.feret_min(m, 0)),
     _hull("feret_angle_min",
@@ -228,7 +229,8 @@ ROWS = (
     _gray("intensity_median", "Median value.", ranks=BOTH, needs=("median",),
           formula=partial(sizes.percentile, percent=50), step=None),
     *(
-        _gray(f"intensity_p{percent:02}", f"Value that {percent} % of the values do not exceed.",
+        _gray(f"intensity_p{percent:02}", f"Value that {percent} % of the values do not exceed, "
+              "interpolated as by `numpy.percentile`.",
               ranks=BOTH, source=OURS, needs=("percentiles",), step=None,
               formula=partial(sizes.percentile, percent=percent))
         for percent in PERCENTS
@@ -419,7 +421,9 @@ def make_plan(
     >>> plan.layout.outline, plan.layout.pairs, plan.layout.seconds, plan.needs_pixels
     ('equal', 'none', False, False)
     """
-    keys = resolve_names(wanted, frozenset(function.__name__ for function in functions))
+    theirs = {name for name, row in PROPERTIES.items() if row.source == "skimage"}
+    own = {function.__name__ for function in functions} - theirs  # they hide columns of ours
+    keys = resolve_names(tuple(name for name in wanted if name not in own), frozenset(own))
     for _, key in keys:
         check_defined(key, axes - stacked, stacked)
     columns = tuple(pair for pair in keys if PROPERTIES[pair[1]].counted)
@@ -435,15 +439,15 @@ def make_plan(
         outline=("equal" if even else "uneven") if "outline" in needs else "none",
     )
     known = {name for name, _ in keys}
-    own = tuple(function for function in functions if function.__name__ not in known)
+    others = tuple(function for function in functions if function.__name__ not in known)
     return Plan(
         columns=columns,
         fallback=tuple(pair for pair in keys if pair not in columns),
-        functions=own,
+        functions=others,
         layout=layout,
         needs=frozenset(needs & (VALUES | MOMENTS | ON_HOST)),
         intensity=tuple(key for _, key in keys if PROPERTIES[key].intensity),
-        order=tuple(dict.fromkeys((*wanted, *(function.__name__ for function in own)))),
+        order=tuple(dict.fromkeys((*wanted, *(function.__name__ for function in others)))),
     )
 
 

@@ -367,8 +367,11 @@ def compute_objects(labels: HostArray, values: HostArray | None, request: Reques
         ones = (1,) * plan.layout.rank
         blank = None if values is None else np.zeros(ones + values.shape[labels.ndim :])
         regions = _list_regions(np.ones(ones, np.uint8), blank, request)
+    rank, intensity = plan.layout.rank, values is not None
+    kept = {f.__name__ for f in plan.functions if _varies(f, rank, intensity=intensity)}
     for name, key in asked:
-        columns = _compute_column(name, key, regions, request.separator, quiet=empty)
+        how = {"quiet": empty, "whole": name in kept}
+        columns = _compute_column(name, key, regions, request.separator, **how)
         rows = 0 if empty else None
         groups[name] = {part: column[:rows] for part, column in columns.items()}
     return groups
@@ -400,10 +403,26 @@ def _list_regions(
     return [(region.label if ids is None else ids[region.label], region) for region in found]
 
 
+def _varies(function: Callable[..., Any], rank: int, *, intensity: bool) -> bool:
+    """Return whether what a function returns is no number, or depends on the size of an object."""
+    from skimage.measure._regionprops import _infer_regionprop_dtype
+
+    try:
+        return bool(_infer_regionprop_dtype(function, intensity=intensity, ndim=rank) is np.object_)
+    except Exception:  # a user's function may raise anything
+        return False
+
+
 def _compute_column(
-    name: str, key: str, regions: list[tuple[int, Region]], separator: str, quiet: bool = False
+    name: str,
+    key: str,
+    regions: list[tuple[int, Region]],
+    separator: str,
+    *,
+    quiet: bool = False,
+    whole: bool = False,
 ) -> dict[str, HostArray]:
-    """Compute one property of all regions, as one column or one for each part."""
+    """Compute one property of all regions, as one column if it is `whole`, or one for each part."""
     from skimage.measure._regionprops import COL_DTYPES
 
     found: list[Any] = []
@@ -420,7 +439,7 @@ def _compute_column(
     if broken and not quiet:
         _warn(name, broken)
     sample = next((value for value in found if value is not None), np.nan)
-    if COL_DTYPES.get(key) is object or not _are_alike(found, sample):
+    if whole or COL_DTYPES.get(key) is object or not _are_alike(found, sample):
         column = np.empty(len(found), object)
         for row, value in enumerate(found):
             column[row] = value

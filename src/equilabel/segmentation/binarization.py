@@ -32,6 +32,7 @@ from .thresholds import (
     descend,
     find_threshold,
     from_mask,
+    is_half,
 )
 
 if TYPE_CHECKING:
@@ -309,7 +310,7 @@ def _find_li(counts: HostArray) -> int:
         above = (weighted[-1] - weighted[at]) / (total[-1] - total[at])
         return weighted[at] / total[at], above
 
-    return int(descend(weighted[-1] / total[-1], 0.5, means))
+    return int(descend(weighted[-1] / total[-1], is_half, means))
 
 
 def _median(counts: HostArray) -> int:

@@ -95,7 +95,7 @@ def measure(
     import pandas as pd
 
     check_flags(stacked=stacked, track=track)
-    numbers: Any = take(labels, "labels")
+    numbers: Any = check_labels(labels, "labels")
     rank = numbers.ndim - stacked
     if rank < 1:
         message = f"labels must have an axis of space; got shape {numbers.shape}. Pass an image."
@@ -344,7 +344,7 @@ def crops(
     ...     print(crop.label, crop.box[1], crop.mask[1].tolist(), crop.image.shape)
     5 slice(0, 4, None) [False, True, True, False] (2, 4)
     """
-    numbers, stacked = fetch(check_labels(labels)), check_flag("stacked", stacked)
+    numbers, stacked = fetch(check_labels(labels, "labels")), check_flag("stacked", stacked)
     margin, rank = check_whole("margin", margin, 0), numbers.ndim - stacked
     pixels = image_of(numbers, image)
     return _each(numbers, pixels, margin, rank, stacked=stacked)

@@ -215,7 +215,7 @@ def grow(
     >>> grow(np.array([[0, 0, 1, 0, 0, 0, 2]]), 1)
     array([[0, 1, 1, 1, 0, 2, 2]])
     """
-    source, stacked = check_labels(labels), check_flag("stacked", stacked)
+    source, stacked = check_labels(labels, "labels"), check_flag("stacked", stacked)
     rank = source.ndim - stacked
     distances = check_spacing(spacing, rank)
     if distance is None and mask is None:

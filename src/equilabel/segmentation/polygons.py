@@ -230,7 +230,7 @@ def write_outlines(
     if ending not in (*GEOJSON, ROI):
         message = f"path must end in .geojson or .zip; got {shown(str(path))}."
         raise ValueError(message)
-    numbers = fetch(check_labels(labels))
+    numbers = fetch(check_labels(labels, "labels"))
     if numbers.ndim not in ((3,) if stacked else (2, 3)):
         message = (
             f"labels must have the axes of one plane, or of several; got shape {numbers.shape}. "

@@ -148,6 +148,7 @@ def _passes(pixels: HostArray) -> Any:
 # are computed by scikit-image; its isodata fails if float32 is not precise enough, its minimum
 # takes 25 times as long for 65,536 values, and its triangle and Li take no histogram.
 
+SOME = 2**16  # pixels of a sample
 ROUNDS = 10_000  # of smoothing, after which the search for two peaks fails
 
 
@@ -255,7 +256,12 @@ def li(counts: Counts, values: HostArray) -> float:
         )
 
     start = int(np.dot(counts, offsets)) / int(counts.sum())
-    return _item(descend(start, 0.5, means) + values[0])
+    return _item(descend(start, is_half, means) + values[0])
+
+
+def is_half(change: float) -> bool:
+    """Return whether a threshold of whole numbers has changed by too little to go on."""
+    return bool(change <= 0.5)
 
 
 def li_of_floats(pixels: HostArray) -> float:
@@ -265,32 +271,44 @@ def li_of_floats(pixels: HostArray) -> float:
     """
     lowest = _number(pixels.min())
     pixels -= lowest
-    gaps = np.diff(np.sort(pixels))
-    tolerance = _number(gaps[gaps > 0].min()) / 2
-    del gaps
+
+    def tolerance(number: int = 1) -> Any:
+        """Return half of the least gap between every so many pixels."""
+        gaps = np.diff(np.sort(pixels[::number]))
+        gaps = gaps[gaps > 0]
+        return _number(gaps.min()) / 2 if gaps.size else np.inf
+
+    bound = tolerance(max(1, pixels.size // SOME))  # at least as large: all are rarely sorted
 
     def means(threshold: float) -> tuple[float, float]:
-        above = pixels > threshold
-        if not above.any():  # the threshold was rounded up to the brightest pixel
+        dark, bright = _passes(pixels).separate(pixels, threshold)
+        if not bright.size:  # the threshold was rounded up to the brightest pixel
             return _mean(pixels), pixels.dtype.type(0)
-        return _mean(pixels[~above]), _mean(pixels[above])
+        return _mean(dark), _mean(bright)
 
-    return _item(descend(_mean(pixels), tolerance, means) + lowest)
+    def is_near(change: float) -> bool:
+        return change == 0 or (change <= bound and bool(change <= tolerance()))
+
+    return _item(descend(_mean(pixels), is_near, means) + lowest)
 
 
-def descend(start: float, tolerance: float, means: Callable[[float], tuple[float, float]]) -> float:
-    """Iterate Li's threshold from a positive one until it changes by `tolerance`, or repeats.
+def descend(
+    start: float, is_near: Callable[[float], bool], means: Callable[[float], tuple[float, float]]
+) -> float:
+    """Iterate Li's threshold from a positive one until it changes by little, or repeats.
 
     `means` takes a threshold and returns the mean of the pixels up to it and of those above it.
     """
-    current, following, seen = -2 * tolerance, start, set()
-    while abs(following - current) > tolerance and following not in seen:
+    following, seen = start, set()
+    while following not in seen:
         seen.add(following)
         current = following
         dark, bright = means(current)
         if dark == 0 or bright == 0:
             break
         following = (dark - bright) / (np.log(dark) - np.log(bright))
+        if is_near(abs(following - current)):
+            break
     return following
 
 

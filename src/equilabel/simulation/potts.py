@@ -95,11 +95,14 @@ def check_start(start: Any, shape: tuple[int, ...], q: int) -> Array | None:
         message = f"start must be 'cold', 'hot' or an array of spins; got {shown(start)}."
         raise ValueError(message)
     spins = normalize_bools(take(start, "start"))
+    got = f"{spins.dtype} of shape {spins.shape}"
     fits = spins.shape == shape and spins.dtype.kind in "bui"
+    if fits:
+        got = f"{int(spins.min())} to {int(spins.max())}"
     if not fits or not 0 <= int(spins.min()) <= int(spins.max()) < q:
         message = (
-            f"start must be an array of whole numbers of 0 to {q - 1}, of shape {shape}; got "
-            f"{spins.dtype} of shape {spins.shape}. Number the states from 0."
+            f"start must be an array of whole numbers of 0 to {q - 1}, of shape {shape}; got {got}."
+            " Number the states from 0."
         )
         raise ValueError(message)
     return library(spins).array(spins, np.uint8, order="C")

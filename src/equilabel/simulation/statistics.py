@@ -144,10 +144,12 @@ def integrated_autocorrelation_time(
     window_factor = check_number("window_factor", window_factor, 0, 1e6)
     real = given.dtype.kind in "buif"
     values = given.astype(np.float64) if real else given
-    if not real or values.ndim != 1 or values.size < 4 or not np.isfinite(values).all():
+    gaps = int(np.count_nonzero(~np.isfinite(values))) if real else 0
+    if not real or values.ndim != 1 or values.size < 4 or gaps:
+        got = f"{gaps} that are not" if gaps else f"shape {values.shape} and {given.dtype}"
         message = (
             "series must be of numbers, one-dimensional, finite, and have at least 4 values; got "
-            f"shape {values.shape} and {values.dtype}. Pass one quantity of many measurements."
+            f"{got}. Pass one quantity of many measurements."
         )
         raise ValueError(message)
     unit = math.ldexp(1.0, int(np.frexp(np.abs(values).max())[1]) - 1)  # squares stay finite

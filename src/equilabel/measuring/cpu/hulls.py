@@ -158,7 +158,8 @@ def find_widths(corners, starts, span, spacing, widths, angles):
             down, right = across / length, along / length
             low, high = np.inf, -np.inf
             for place in range(first, last):
-                at = corners[place, 0] * sy * down + corners[place, 1] * sx * right
+                y, x = corners[place, 0] - corners[first, 0], corners[place, 1] - corners[first, 1]
+                at = y * sy * down + x * sx * right  # the same wherever the object lies
                 low, high = min(low, at), max(high, at)
             width = high - low + max(abs(down) * sy, abs(right) * sx)
             if width < widths[label]:

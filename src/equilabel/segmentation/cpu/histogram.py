@@ -47,6 +47,23 @@ def mean(pixels: HostArray) -> Any:
     return np.mean(pixels)
 
 
+def separate(pixels: HostArray, level: Any) -> tuple[HostArray, HostArray]:
+    """Return the pixels of (P,) that are not above a level, and those that are, in their order."""
+    if pixels.dtype == np.float16:  # which numba does not have
+        above = pixels > level
+        return pixels[~above], pixels[above]
+    cuts = threads.ranges(pixels.size, pixels.size)
+    counts = threads.each(count_above, [(pixels[a:b], level) for a, b in cuts])
+    ends = np.cumsum([0, *counts])
+    dark, bright = (np.empty(n, pixels.dtype) for n in (pixels.size - ends[-1], ends[-1]))
+    tasks = [
+        (pixels[a:b], level, dark[a - above :], bright[above:])
+        for (a, b), above in zip(cuts, ends[:-1], strict=True)
+    ]
+    threads.each(copy_apart, tasks)
+    return dark, bright
+
+
 def _add_up(
     kernel: Any, pixels: HostArray, bins: int, most: int, *edges: HostArray
 ) -> NDArray[np.int64]:
@@ -72,6 +89,28 @@ def add_values(pixels, counts):
             counts[row, pixels[i + row]] += 1
     for i in range(end, pixels.size):
         counts[0, pixels[i]] += 1
+
+
+@njit(nogil=True, cache=True)
+def count_above(pixels, level):
+    """Return how many of (P,) pixels are above a level."""
+    count = 0
+    for i in range(pixels.size):
+        count += pixels[i] > level
+    return count
+
+
+@njit(nogil=True, cache=True)
+def copy_apart(pixels, level, dark, bright):
+    """Copy (P,) pixels to `bright` where they are above a level, to `dark` elsewhere."""
+    below = above = 0
+    for i in range(pixels.size):
+        if pixels[i] > level:
+            bright[above] = pixels[i]
+            above += 1
+        else:
+            dark[below] = pixels[i]
+            below += 1
 
 
 @njit(nogil=True, cache=True)

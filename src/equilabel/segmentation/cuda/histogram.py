@@ -49,6 +49,12 @@ def count_bins(pixels: Array, edges: HostArray) -> Array:
     return counts
 
 
+def separate(pixels: Array, level: Any) -> tuple[Array, Array]:
+    """Return the pixels of (P,) that are not above a level, and those that are, in their order."""
+    above = pixels > level
+    return pixels[~above], pixels[above]
+
+
 def mean(pixels: Array) -> Any:
     """Return the mean of float32 or float64, not empty, in their type, as NumPy computes it.
 
