@@ -15,7 +15,6 @@ from typer import Argument
 
 from equilabel import METHODS
 from equilabel.options import PANELS, Option, SegmentOptions, options_of
-from equilabel.quantities import KINDS as DIMENSIONS
 from equilabel.quantities import Quantity, parse
 from equilabel.storage.memory import UNITS, free
 from equilabel.storage.metadata import LENGTHS, spelled
@@ -48,8 +47,6 @@ def threshold(text: str) -> str | float | tuple[float, float]:
 def length(name: str, text: str) -> float | str | tuple[float | str, ...]:
     """Parse a length, or one for each axis, in pixels or with a unit.
 
-    `name` is that of the option, without hyphens in front.
-
     >>> length("sigma", "1.5"), length("sigma", "0.3 um"), length("sigma", "1um,300nm")
     (1.5, '0.3µm', ('1µm', '300nm'))
     """
@@ -61,12 +58,6 @@ def length(name: str, text: str) -> float | str | tuple[float | str, ...]:
             f"--{name} must have a unit for each axis, or for none; got {text!r}. "
             f"Write a point in place of the comma, or '{parts[0].strip()}px,...'."
         )
-    for quantity in found:
-        if quantity.power > 1:
-            refuse(
-                f"--{name} must be a length; got {text!r}, {DIMENSIONS[quantity.power]}. "
-                f"Pass for instance '{float(quantity.value):g}{quantity.unit}'."
-            )
     values = tuple(map(_short, found))
     return values[0] if len(values) == 1 else values
 
@@ -173,6 +164,13 @@ def word(name: str, text: str, words: Sequence[str]) -> str:
     refuse(f"--{name} must be one of {list(words)}; got {text!r}. {remedy}")
 
 
+def flag(name: str, value: Any) -> bool:
+    """Return the value of a flag, which stands in a record."""
+    if isinstance(value, bool):
+        return value
+    refuse(f"--{name} must be true or false; got {value!r}.")
+
+
 def number(name: str, text: str, option: Option, kind: Callable[[str], Any] = float) -> Any:
     """Return a word of the option, a finite number, or a whole one if `kind` is int."""
     values = _numbers(text, kind)
@@ -183,32 +181,29 @@ def number(name: str, text: str, option: Option, kind: Callable[[str], Any] = fl
 
 
 class Kind(NamedTuple):
-    """A kind of values: its placeholder in the help, its types in records, and how it is read."""
+    """A kind of values: its placeholder in the help, and how it is read."""
 
-    placeholder: str
-    types: tuple[type, ...]
+    placeholder: str = ""
     read: Callable[[str, Any, Option], Any] = lambda _, value, __: value  # name, text, option
 
 
 KINDS = {
-    "flag": Kind("", (bool,)),
-    "name": Kind("NAME", (str,)),
-    "method": Kind("NAME", (str,)),
-    "word": Kind("", (), lambda name, text, option: word(name, text, option.words)),
-    "number": Kind("NUMBER", (int, float), number),
-    "whole": Kind("COUNT", (int,), partial(number, kind=int)),
-    "threshold": Kind("THRESHOLD", (int, float, str, tuple), lambda _, text, __: threshold(text)),
-    "lengths": Kind("LENGTH", (int, float, str, tuple), lambda name, text, _: length(name, text)),
-    "split": Kind("[LENGTH]", (bool, int, float, str, tuple), lambda _, text, __: split(text)),
-    "size": Kind("SIZE", (int, float, str), lambda name, text, _: size(name, text)),
-    "names": Kind("NAMES", (tuple,), lambda _, text, __: properties(text)),
-    "spacing": Kind("NUMBERS", (tuple,), lambda _, text, __: spacing(text)),
-    "unit": Kind("NAME", (str,), lambda _, text, __: unit(text)),
-    "channel": Kind(
-        "CHANNEL", (int, str), lambda _, text, __: int(text) if text.isdecimal() else text
-    ),
-    "chunks": Kind("PIXELS", (int, tuple), lambda _, text, __: chunks(text)),
-    "memory": Kind("SIZE", (int,)),
+    "flag": Kind(read=lambda name, value, _: flag(name, value)),
+    "name": Kind("NAME"),
+    "method": Kind("NAME"),
+    "word": Kind(read=lambda name, text, option: word(name, text, option.words)),
+    "number": Kind("NUMBER", number),
+    "whole": Kind("COUNT", partial(number, kind=int)),
+    "threshold": Kind("THRESHOLD", lambda _, text, __: threshold(text)),
+    "lengths": Kind("LENGTH", lambda name, text, _: length(name, text)),
+    "split": Kind("[LENGTH]", lambda _, text, __: split(text)),
+    "size": Kind("SIZE", lambda name, text, _: size(name, text)),
+    "names": Kind("NAMES", lambda _, text, __: properties(text)),
+    "spacing": Kind("NUMBERS", lambda _, text, __: spacing(text)),
+    "unit": Kind("NAME", lambda _, text, __: unit(text)),
+    "channel": Kind("CHANNEL", lambda _, text, __: int(text) if text.isdecimal() else text),
+    "chunks": Kind("PIXELS", lambda _, text, __: chunks(text)),
+    "memory": Kind("SIZE"),
 }
 
 
@@ -226,8 +221,6 @@ def read(cls: Any, given: Mapping[str, Any]) -> dict[str, Any]:
 def read_options(given: Mapping[str, Any]) -> Options:
     """Convert the values of the parameters of a command, by name, to the options of a run.
 
-    Parameters that are not options are ignored. Raises RefusedError if a value cannot be read.
-
     >>> read_options({"sigma": "0.5", "channel": "1"}).parameters()["sigma"]
     0.5
     """
@@ -241,11 +234,14 @@ def read_options(given: Mapping[str, Any]) -> Options:
     return Options(read(SegmentOptions, given), **own)
 
 
-def fits(name: str, value: Any) -> bool:
-    """Return whether an option can have a value that stands in a record."""
-    default, found = {**options_of(SegmentOptions), **options_of(Options)}[name]
-    types = KINDS[found.kind].types
-    return type(value) in types or value in found.words or (value is None and default is None)
+def as_text(name: str, value: Any) -> Any:
+    """Return the value of an option in a record as it would be typed, for `read_options`."""
+    default, found = KNOWN[name]
+    if found.kind == "flag" or (value is None and default is None):
+        return value
+    if found.kind == "split" and isinstance(value, bool):
+        return DEFAULT if value else None
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def complete(words: Sequence[str]) -> list[str]:
@@ -264,6 +260,7 @@ def complete(words: Sequence[str]) -> list[str]:
 # ---- Parameters of the commands, with their help
 
 OPTIONS = (SegmentOptions, Options, RunOptions, ChunkOptions)
+KNOWN = {**options_of(SegmentOptions), **options_of(Options)}  # those in records
 IMAGE_METHODS = [name for name, row in METHODS.built_in.items() if "grid" in row.domains]
 
 Inputs = Annotated[
@@ -330,10 +327,7 @@ OutHere = Annotated[
 
 
 def takes_options(command: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that adds the options of a command to the parameters of a function.
-
-    The function takes `**options`; the decorator sets its signature, which typer reads.
-    """
+    """Return a decorator that replaces `**options` in a signature, which typer reads."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         own = list(inspect.signature(function).parameters.values())[:-1]
@@ -392,9 +386,3 @@ def _annotation(name: str, default: Any, option: Option) -> Any:
             help=text,
         ),
     ]
-
-
-def refuse_missing(name: str, context: typer.Context) -> None:
-    """Raise click's error for a missing argument, which is needed only without --from."""
-    message = f"Missing argument {name!r}"
-    raise typer.BadParameter.__mro__[1](message, context)

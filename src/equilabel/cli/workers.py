@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from multiprocessing import current_process, get_context, parent_process, resource_tracker
@@ -19,19 +19,18 @@ from threading import Event, Lock, Thread
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
-from equilabel.devices import compiling
 from equilabel.storage import memory
 
 from . import streams
 from .inputs import printable
 from .one import Job, label_one
-from .options import Options, refuse, refuse_no_address
+from .options import Options, RefusedError, refuse, refuse_no_address
 from .records import Provenance, Record, differences, provenance
 from .streams import MEMORY, explain
 from .trial import check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
     from multiprocessing.connection import Connection
     from pathlib import Path
 
@@ -65,21 +64,12 @@ class Run:
 # ---- A process
 
 
-class News(str):
-    """A message about what a process is doing; "" if it is nothing of interest."""
-
-    __slots__ = ()
-
-
 class GoneError(Exception):
     """The run has ended, or its folder is not visible from this machine."""
 
 
 class Worker:
-    """A process that labels images one by one, and the pipe to it.
-
-    Raises OSError if it cannot be started.
-    """
+    """A process that labels images one by one, and the pipe to it."""
 
     def __init__(self, run: Run) -> None:
         context = get_context("spawn")  # a forked child would inherit locks of threads
@@ -98,9 +88,7 @@ class Worker:
             finally:
                 theirs.close()
 
-    def answer(
-        self, limit: float | None, ended: Callable[[], bool], tell: Callable[[str], None]
-    ) -> Any:
+    def answer(self, limit: float | None, ended: Callable[[], bool]) -> Any:
         """Wait for a record, or for what is wrong with the options; None if the process died.
 
         It is killed after `limit` seconds. Raises GoneError once `ended` returns True.
@@ -108,14 +96,10 @@ class Worker:
         since = monotonic()
         while True:
             if ended():
-                message = f"a run must not end before its images; got none at {str(self.place)!r}."
-                raise GoneError(message)
+                raise GoneError
             try:
                 if self.connection.poll(POLL):
-                    answer = self.connection.recv()
-                    if not isinstance(answer, News):
-                        return answer
-                    tell(answer)
+                    return self.connection.recv()
             except (EOFError, OSError):
                 self.process.join()
                 return None
@@ -156,9 +140,8 @@ def explain_end(how: str, limit: float = 0) -> str:
             "Pass a longer one, or leave it out."
         )
     if how in (MEMORY, "SIGKILL"):
-        what = "SIGKILL in its process, as when memory runs out" if how == "SIGKILL" else how
         remedy = "Pass fewer --jobs, or use a machine with more."
-        return f"image must fit in memory; got {what}. {remedy}"
+        return f"image must fit in memory; got {how} in its process. {remedy}"
     return (
         f"image must be read without a crash; got {how} in its process. The file may be damaged, "
         "or memory short: copy or export it again, and try it alone."
@@ -173,20 +156,10 @@ def serve(connection: Connection, run: Run) -> None:
     Thread(target=_follow, daemon=True).start()
     os.environ.setdefault(THREADS, str(run.threads))
     logging.getLogger("tifffile").addHandler(logging.NullHandler())  # real problems raise errors
-    turn = Lock()
-
-    def send(answer: object) -> None:
-        with turn:
-            connection.send(answer)
-
-    def tell(number: int, busy: bool) -> None:
-        send(News(compiling.describe(number) if busy else ""))
-
     try:
-        with compiling.listening(tell):
-            send(check(run.options, compiling=True))
-            while connection.poll(run.idle):
-                send(label_one(connection.recv(), run.options, run.provenance))
+        connection.send(check(run.options, compiling=True))
+        while connection.poll(run.idle):
+            connection.send(label_one(connection.recv(), run.options, run.provenance))
     except (EOFError, BrokenPipeError, ConnectionError):
         return  # the parent has no more jobs
     except MemoryError:
@@ -196,10 +169,7 @@ def serve(connection: Connection, run: Run) -> None:
 
 
 def _start_tracker() -> None:
-    """Start the process that removes semaphores of killed processes, without messages.
-
-    Some codecs create a semaphore in each process. Windows has no such process.
-    """
+    """Start the process that removes semaphores of killed processes, without its messages."""
     if os.name == "nt":
         return
     quiet = "ignore:resource_tracker:UserWarning"  # passed to the process
@@ -223,27 +193,21 @@ _starting = Lock()
 
 
 def label_in_process(
-    job: Job,
-    run: Run,
-    ended: Callable[[], bool],
-    tell: Callable[[str], None] = lambda _: None,
-    ready: Callable[[], None] = lambda: None,
-) -> tuple[Job, Record | str]:
+    job: Job, run: Run, ended: Callable[[], bool], ready: Callable[[], None] = lambda: None
+) -> tuple[Job, Record]:
     """Label an image in a process; return its job, with the folder of its results, and its record.
 
-    In place of the record, returns a message (str) if the options fit no image. `ready` is called
-    once a process has tried them. Raises GoneError if `ended` returns True meanwhile.
+    Raises RefusedError if the options fit no image, and GoneError if `ended` returns True.
     """
     job = replace(job, place=run.place / f"{job.number}-{secrets.token_hex(4)}")
-    worker = _ready_worker(job, run, ended, tell)
-    if isinstance(worker, (Record, str)):
-        return job, worker
+    kept, worker = False, _ready_worker(run, ended)
+    if isinstance(worker, str):
+        return job, job.failure(run.provenance.fingerprint, worker, NEVER)
     ready()
-    kept = False
     try:
         with suppress(OSError):  # it has died: `answer` reports this
             worker.connection.send(job)
-        record = worker.answer(run.limit, ended, tell)
+        record = worker.answer(run.limit, ended)
         kept = worker.alive()
         if record is None:
             shutil.rmtree(job.place, ignore_errors=True)
@@ -255,10 +219,8 @@ def label_in_process(
         _idle.append(worker) if kept else worker.end()
 
 
-def _ready_worker(
-    job: Job, run: Run, ended: Callable[[], bool], tell: Callable[[str], None]
-) -> Worker | Record | str:
-    """Return a process that has tried the options, or what to answer if there is none."""
+def _ready_worker(run: Run, ended: Callable[[], bool]) -> Worker | str:
+    """Return a process that has tried the options, or why none can be started."""
     while _idle:
         with suppress(IndexError):  # another thread has taken it
             worker = _idle.pop()
@@ -273,28 +235,25 @@ def _ready_worker(
         except OSError as error:
             why = explain(error)
             continue
-        answer = None
+        complaint = None
         try:
-            answer = worker.answer(START, ended, tell)
+            complaint = worker.answer(START, ended)
         finally:
-            if answer != "":
+            if complaint != "":
                 worker.end()
-        if answer is not None:
-            return worker if answer == "" else str(answer)
+        if complaint == "":
+            return worker
+        if complaint is not None:
+            refuse(complaint)
         how = f"no answer in {worker.late:g} s" if worker.late else worker.cause()
         why = f"{how} of a process that was starting. Is the memory full?"
-    text = f"worker processes must start; got {STARTS} failures, the last: {why}"
-    return job.failure(run.provenance.fingerprint, text, NEVER)
+    return f"worker processes must start; got {STARTS} failures, the last: {why}"
 
 
 def _tried_twice(
     jobs: Iterable[Job], attempt: Callable[[Iterable[Job], int], Found], count: int
 ) -> Found:
-    """Yield the record of each image; those whose process ended are tried again, one by one.
-
-    `attempt` labels images, some of them at once. An image that was alone on the machine (`count`
-    is 1) and took too long or too much memory is not tried again.
-    """
+    """Yield each record; images whose process ended are tried again, unless they were alone."""
     again, lasting = [], (NEVER, TIME, MEMORY) if count == 1 else (NEVER,)
     for job, record in attempt(jobs, count):
         broke_off = record.status == "failed" and len(record.attempts) > len(job.attempts)
@@ -313,19 +272,12 @@ def _tried_twice(
 
 
 def label_all(
-    jobs: Sequence[Job],
-    run: Run,
-    *,
-    stop: Callable[[], bool],
-    begin: Callable[[], None],
-    tell: Callable[[str], None],
+    jobs: Sequence[Job], run: Run, *, stop: Callable[[], bool], begin: Callable[[], None]
 ) -> Found:
-    """Label images in `run.count` processes, and yield each one when it is finished.
+    """Label images in `run.count` processes, and yield each one when it is finished, until `stop`.
 
-    Once `stop` returns True, current work is dropped. `begin` is called when the options have
-    passed their trial, and again later. `tell` is called with what takes long (functions are
-    compiled), and with "" at the end of that. Raises RefusedError if the options fit no image, or
-    no process can be started.
+    `begin` is called when the options have passed their trial, and again later. Raises RefusedError
+    if they fit no image, or no process can be started.
     """
     count, ready = min(run.count, len(jobs)), Event()
     cores = (
@@ -335,30 +287,29 @@ def label_all(
 
     def attempt(jobs: Iterable[Job], most: int) -> Found:
         _end_idle()
-        waiting, running, ended = deque(jobs), set[Future[tuple[Job, Any]]](), Event()
+        waiting, running, ended = deque(jobs), set[Future[tuple[Job, Record]]](), Event()
         held = False  # whether to start no process until another image is finished
         with ThreadPoolExecutor(most) as pool:
             try:
                 while (waiting or running) and not stop():
                     while waiting and len(running) <= most and not (held and running):
-                        how = run, ended.is_set, tell, ready.set
-                        running.add(pool.submit(label_in_process, waiting.popleft(), *how))
+                        given = waiting.popleft(), run, ended.is_set, ready.set
+                        running.add(pool.submit(label_in_process, *given))
                     done, running = wait(running, POLL, FIRST_COMPLETED)
                     if ready.is_set():
                         begin()
                     for job, record in (future.result() for future in done):
-                        why = record if isinstance(record, str) else ""
-                        why = why or (record.error if record.attempts[-1:] == (NEVER,) else "")
-                        held = bool(why)
+                        held = record.attempts[-1:] == (NEVER,)
                         if not held:
                             yield job, record
                         elif running or _idle:  # others do its work
                             waiting.appendleft(job)
                         elif not ready.is_set():
-                            refuse(why)
+                            refuse(record.error)
                         else:
                             for each in (job, *waiting):
-                                yield each, each.failure(run.provenance.fingerprint, why, NEVER)
+                                made = run.provenance.fingerprint
+                                yield each, each.failure(made, record.error, NEVER)
                             waiting.clear()
             finally:
                 ended.set()
@@ -372,35 +323,6 @@ def label_all(
 def _end_idle() -> None:
     while _idle:
         _idle.pop().end()
-
-
-@contextmanager
-def settling(
-    keep: Callable[[Job, Record], Record], show: Callable[[Record], None], threads: int
-) -> Iterator[Callable[[Job, Record], None]]:
-    """Yield a function that keeps the results of an image in one of `threads` threads.
-
-    `keep` is called in a thread with a job and its record, and returns the final record; `show` is
-    then called with it, in one thread at a time. The function waits while all threads are busy, and
-    raises what was raised in them; with one thread, images are kept in the order of calls. All are
-    kept when the with block ends.
-    """
-    turn, under_way = Lock(), deque[Future[None]]()
-
-    def settle(job: Job, record: Record) -> None:
-        record = keep(job, record)
-        with turn:
-            show(record)
-
-    def add(job: Job, record: Record) -> None:
-        while len(under_way) >= threads or (under_way and under_way[0].done()):
-            under_way.popleft().result()
-        under_way.append(pool.submit(settle, job, record))
-
-    with ThreadPoolExecutor(threads, "settling") as pool:
-        yield add
-    for each in under_way:
-        each.result()
 
 
 # ---- The images of a run, on a Dask cluster: one task for each
@@ -430,15 +352,12 @@ def label_on_cluster(
     *,
     stop: Callable[[], bool],
     begin: Callable[[], None],
-    tell: Callable[[str], None],
 ) -> Found:
     """Label images on a cluster, and yield each image when it is finished; see `label_all`.
 
-    Raises RefusedError if the scheduler cannot be reached,
-    its workers do not see the files, or the options cannot be used; LostSchedulerError if the
-    scheduler is lost later: the images that were yielded are done.
+    Raises LostSchedulerError if the scheduler is lost: the images that were yielded are done.
     """
-    from equilabel.chunked.engine import LostSchedulerError, connected
+    from equilabel.chunked.engine import connected
 
     try:
         connection = connected(address)
@@ -452,28 +371,20 @@ def label_on_cluster(
     def attempt(jobs: Iterable[Job], most: int) -> Found:
         tasks = ((job, run) for job in jobs)
         for (job, _), answer in cluster.outcomes(label_there, tasks, stop, most):
+            if isinstance(answer, RefusedError):
+                raise answer
             if isinstance(answer, BaseException):
                 name = type(answer).__name__
                 yield job, job.failure(run.provenance.fingerprint, explain(answer), name)
                 continue
-            place, record = answer
-            if isinstance(record, str):
-                refuse(record)
             begin()
-            yield replace(job, place=place), record
+            yield replace(job, place=answer[0]), answer[1]
 
     try:
         place, count = run.place.absolute(), cluster.threads()
         run = replace(run, place=place, count=count, idle=IDLE)
         refuse_cluster(cluster, run, address, jobs[0].path)
-        tell("starting processes on the cluster")
         yield from _tried_twice(jobs, attempt, 0)
-    except LostSchedulerError as error:
-        message = (
-            f"--scheduler must stay reachable until all is done; got none at {address!r} any more. "
-            "Start it again, and run again with --resume: images that are done are kept."
-        )
-        raise LostSchedulerError(message) from error
     finally:
         connection.__exit__(None, None, None)
 
@@ -508,12 +419,9 @@ def examine(run: Run, image: Path) -> str:
     return ""
 
 
-def label_there(job: Job, run: Run) -> tuple[Path, Record | str]:
-    """Label an image in a worker of Dask; return the folder of its results, and its record.
-
-    The worker is a daemon, which Python lets have no processes.
-    """
-    vars(current_process())["_config"]["daemon"] = False
+def label_there(job: Job, run: Run) -> tuple[Path, Record]:
+    """Label an image in a worker of Dask; return the folder of its results, and its record."""
+    vars(current_process())["_config"]["daemon"] = False  # daemons may have no processes
     if run.options.memory_limit is None:
         limit = memory.free() * 9 // 10 // run.count
         run = replace(run, options=replace(run.options, memory_limit=limit))
