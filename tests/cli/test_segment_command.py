@@ -5,6 +5,7 @@ import inspect
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -165,11 +166,26 @@ def test_a_refusal_compiles_nothing(here, monkeypatch):
     assert not [path for path in Path("cache").rglob("*") if path.is_file()]
 
 
-def test_who_reads_a_pipe_is_told_once_that_code_is_compiled(capsys):
-    waiting = streams.Stages()
-    waiting("split")
-    waiting.compiling(1, busy=True)
-    waiting.compiling(2, busy=True)
-    waiting.compiling(2, busy=False)
-    said = "equilabel: compiling, first time only: 1 function, which may take half a minute.\n"
-    assert capsys.readouterr() == ("", said)
+def test_who_reads_a_pipe_is_told_what_takes_long(capsys, monkeypatch):
+    monkeypatch.setattr(streams, "PAUSE", 0.02)
+    stages = streams.Stages()
+    with stages.beating():
+        stages("split")
+        time.sleep(0.1)
+        stages.compiling(1, busy=True)
+        stages.compiling(2, busy=True)
+        time.sleep(0.1)
+        stages.compiling(2, busy=False)
+    said = capsys.readouterr()
+    assert said.out == ""
+    lines = said.err.splitlines()
+    assert "equilabel: splitting objects, 0 s" in lines
+    assert "equilabel: compiling, first time only: 2 functions, 0 s" in lines
+
+
+def test_a_quick_image_is_waited_for_in_silence(capsys):
+    stages = streams.Stages()
+    with stages.beating():
+        stages("split")
+        stages.compiling(1, busy=True)
+    assert capsys.readouterr() == ("", "")

@@ -9,7 +9,7 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import filterfalse
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equilabel.storage.files import is_remote, refuse_url
@@ -472,19 +472,31 @@ def _with_file(item: Input, name: str, pattern: Path) -> Input:
 
 
 def refuse_clashes(inputs: Sequence[Input], endings: Mapping[str, str]) -> None:
-    """Raise RefusedError if two inputs have results of one name, on a disk that ignores case."""
+    """Raise RefusedError if results lie in others or share a name, on a disk that ignores case."""
     ending = next(iter(endings.values()))
     first: dict[str, Input] = {}
     for item in inputs:
         if item.complaint:
             continue
-        other = first.setdefault(unicodedata.normalize("NFC", item.name).casefold(), item)
+        other = first.setdefault(_key(item.name), item)
         if other is not item:
             refuse(
                 f"inputs must have names of their own; got {quoted(other.path)} and "
                 f"{quoted(item.path)}, both for {quoted(item.name + ending)}. Rename one, or use "
                 "another --out for it; below one folder, --recursive keeps subfolders apart."
             )
+    made = {_key(item.name + end) for item in first.values() for end in endings.values()}
+    for item in first.values():
+        inside = [each for each in PurePosixPath(item.name).parents if _key(str(each)) in made]
+        if inside:
+            refuse(
+                f"results must not lie in others; got {quoted(item.path)} for {quoted(inside[0])}, "
+                "the name of a result. Rename that folder, or use another --out for it."
+            )
+
+
+def _key(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def refuse_to_replace(present: Sequence[Path], which: str = "other files") -> None:

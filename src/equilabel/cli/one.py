@@ -363,7 +363,7 @@ def run(
         job = Job(**vars(item), number=0, place=place / "results", alone=True)
         stages = streams.Stages()
         stages("read")
-        with compiling.listening(stages.compiling):
+        with compiling.listening(stages.compiling), stages.beating():
             record = label_one(job, options, provenance(options), stages)
         if record.status == "failed":
             return _fail(record.error, path, options)

@@ -13,7 +13,7 @@ from dataclasses import fields
 from functools import cache
 from inspect import signature
 from shutil import get_terminal_size
-from threading import current_thread, main_thread
+from threading import Event, Thread, current_thread, main_thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -439,7 +439,7 @@ def images(count: int) -> str:
     return f"{count} image{'s' * (count != 1)}"
 
 
-PAUSE = 10  # seconds between two lines about a stage if the output is not a terminal
+PAUSE = 10.0  # seconds between two lines about a stage if the output is not a terminal
 
 
 class Stages:
@@ -467,13 +467,26 @@ class Stages:
             self.told = now
 
     def compiling(self, number: int, busy: bool) -> None:
-        """Show on a terminal that functions are compiled; elsewhere say it once."""
-        first, self.news = not self.told, compiling.describe(number) if busy else ""
-        if sys.stderr.isatty():
-            fleeting(self.news or describe_stage(self.stage))
-        elif busy and first:
-            complain(f"{self.news}, which may take half a minute.")
-            self.told = monotonic()
+        """Show that functions are compiled."""
+        self.news = compiling.describe(number) if busy else ""
+        fleeting(self.news or describe_stage(self.stage))
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """Say every ten seconds what takes so long."""
+        over, begun = Event(), monotonic()
+
+        def beat() -> None:
+            while not over.wait(PAUSE):
+                text = f"{self.news or describe_stage(self.stage)}, {monotonic() - begun:.0f} s"
+                (fleeting if sys.stderr.isatty() else complain)(text)
+
+        Thread(target=beat, daemon=True).start()
+        try:
+            yield
+        finally:
+            over.set()
+            fleeting("")
 
     def __str__(self) -> str:
         """Describe the current stage."""
