@@ -490,7 +490,7 @@ def refuse_clashes(inputs: Sequence[Input], endings: Mapping[str, str]) -> None:
         inside = [each for each in PurePosixPath(item.name).parents if _key(str(each)) in made]
         if inside:
             refuse(
-                f"results must not lie in others; got {quoted(item.path)} for {quoted(inside[0])}, "
+                f"results must not lie in others; got {quoted(item.path)} for {quoted(str(inside[0]))}, "
                 "the name of a result. Rename that folder, or use another --out for it."
             )
 
