@@ -7,7 +7,7 @@ import zarr
 
 from batches import posix
 from clusters import cluster
-from equilabel import label, label_chunked
+from equilabel import label, label_chunked, segment_chunked
 
 pytestmark = [pytest.mark.slow, posix]
 
@@ -18,6 +18,29 @@ def files(folder):
     return {
         file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()
     }
+
+
+def test_arrays_that_a_client_keeps_and_results_in_memory(tmp_path):
+    import dask.array
+    from distributed import Client
+
+    with cluster(tmp_path, 2) as (address, _), Client(address) as client:
+        client.wait_for_workers(2)
+        kept = dask.array.from_array(NOISE, chunks=9).persist()
+        for image in (kept, kept & True, kept.rechunk(10)):
+            np.testing.assert_array_equal(label_chunked(image).compute(), label(NOISE))
+        unseen = "do not see the memory of this process"
+        here = np.zeros(NOISE.shape, np.int32)
+        with pytest.warns(UserWarning, match=unseen):
+            label_chunked(kept, out=here)
+        np.testing.assert_array_equal(here, label(NOISE))
+        assert segment_chunked(kept.astype("u1"), 0.5).num == here.max()
+        image = tmp_path / "noise.zarr"
+        zarr.create_array(image, shape=NOISE.shape, chunks=(8,) * 3, dtype="?")[...] = NOISE
+        with pytest.warns(UserWarning, match=unseen):
+            found = label_chunked(image, out="memory://kept/labels.zarr")
+        np.testing.assert_array_equal(zarr.open_array("memory://kept/labels.zarr")[...], here)
+        assert str(found) == "memory://kept/labels.zarr"
 
 
 @pytest.mark.long

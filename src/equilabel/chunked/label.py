@@ -169,7 +169,7 @@ def label_chunked(
     rank, by_blocks = len(source.shape), check_numbering(numbering)
     around = check_periodic(periodic, rank, whole.stacked) if periodic is not False else ()
     into = out if is_array(out) else None
-    engine = Engine(scheduler, workers, reachable=not any(map(is_in_memory, (label_image, into))))
+    engine = Engine(scheduler, workers, reachable=not any(map(is_in_memory, (label_image, out))))
     path = check_out(out, source, resume=resume) if into is None else None
     if 0 in source.shape or not rank:
         message = (

@@ -102,9 +102,11 @@ class Output:
 
 
 def is_in_memory(array: Any) -> bool:
-    """Return whether an image is a NumPy array, or a Zarr array in a memory store."""
+    """Return whether only this process sees an array, a path or a URL."""
+    if isinstance(array, np.ndarray):
+        return True
     store = getattr(array, "store", None)
-    return isinstance(array, np.ndarray) or type(store).__name__ == "MemoryStore"
+    return type(store).__name__ == "MemoryStore" or str(array).startswith("memory:")
 
 
 @lru_cache(16)

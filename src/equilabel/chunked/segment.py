@@ -380,7 +380,7 @@ def segment_chunked(
     how = {"connectivity": connectivity, "stacked": first, "method": method, "device": device}
     problem = problem_of_gray(pretend(source), level=Level(0.0, False), dark=bool(dark), **how)
     path = check_out(out, base, resume=resume)
-    engine = Engine(scheduler, workers, reachable=not is_in_memory(image))
+    engine = Engine(scheduler, workers, reachable=not any(map(is_in_memory, (image, out))))
     work = Segmenting(
         threshold=level,
         how=how,

@@ -250,11 +250,15 @@ class DaskSource(Source):
     @cached_property
     def places(self) -> set[str]:
         """Folders of the Zarrs that are read on this machine."""
+        held = [one for one in self._held if is_array(one) and not isinstance(one, np.ndarray)]
+        return {each for each in map(folder_of, held) if each is not None}
+
+    @cached_property
+    def _held(self) -> list[Any]:
+        """Data in the graph: arrays, and results that a client keeps."""
         layers = self.array.__dask_graph__().layers.values()  # an array is in a layer of its own
         tasks = [task for layer in layers for task in getattr(layer, "mapping", {}).values()]
-        held = [one for one in (getattr(task, "value", task) for task in tasks) if is_array(one)]
-        found = {folder_of(one) for one in held if not isinstance(one, np.ndarray)}
-        return {each for each in found if each is not None}
+        return [getattr(task, "value", task) for task in tasks]
 
     def settled(
         self, run: Run, saved: Saved, sides: tuple[int, ...], *, spread: bool = False
@@ -271,6 +275,11 @@ class DaskSource(Source):
         if done is not None and done.exists():  # this run was killed later
             return Output.at(saved.note(STORED))
         fitting = DaskSource(self.array.rechunk(sides))
+        kept = next((one.client for one in self._held if hasattr(one, "client")), None)
+        if kept is not None:  # only the client can compute what its cluster keeps
+            if done is None:
+                return MemorySource(fitting.array.compute(scheduler=kept.get))
+            return self._store(fitting.array, run, saved, kept.get)
         array, graph, keys = fitting.array, fitting._graph, fitting._keys
         while found := _shared(graph, len(keys)):
             with run.noting("reduce"):
@@ -279,9 +288,14 @@ class DaskSource(Source):
                 array = type(array)(graph, array.name, array.chunks, array.dtype, shape=array.shape)
         if not (_overlaps(graph, keys) or (spread and len(keys) > 1)):
             return DaskSource(array)
+        return self._store(array, run, saved, run.compute)
+
+    def _store(self, array: Any, run: Run, saved: Saved, scheduler: Any) -> Any:
+        """Store an array with the unfinished run, and return it."""
+        done = saved.note(DONE)
         with run.noting("store"):
             output = new_output(saved.note(STORED), array.shape, array.chunksize, array.dtype)
-            array.store(output.array, lock=False, scheduler=run.compute)
+            array.store(output.array, lock=False, scheduler=scheduler)
             if done is not None:
                 done.touch()
         return output

@@ -487,10 +487,11 @@ def refuse_clashes(inputs: Sequence[Input], endings: Mapping[str, str]) -> None:
             )
     made = {_key(item.name + end) for item in first.values() for end in endings.values()}
     for item in first.values():
-        inside = [each for each in PurePosixPath(item.name).parents if _key(str(each)) in made]
+        around = map(str, PurePosixPath(item.name).parents)
+        inside = [each for each in around if _key(each) in made]
         if inside:
             refuse(
-                f"results must not lie in others; got {quoted(item.path)} for {quoted(str(inside[0]))}, "
+                f"results must not lie in others; got {quoted(item.path)} for {quoted(inside[0])}, "
                 "the name of a result. Rename that folder, or use another --out for it."
             )
 
