@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skimage import morphology, restoration
 
 from batches import picture, record, refused, sizes, summary, tiff
-from equilabel import label, samples, segment, segmentation, track_overlaps
+from equilabel import label, measure, samples, segment, segmentation, track_overlaps
 from equilabel.cli import main
 from equilabel.devices import threads
 from equilabel.samples import movie
@@ -320,6 +320,16 @@ def test_the_ball_rolls_on_the_command_line_and_in_runs_that_are_repeated(here, 
     capsys.readouterr()
     said = refused(capsys, "batch", "a.tif", "--out", "no", *words[2:])
     assert "--background must be given with --background-method rolling_ball" in said
+
+
+def test_tracks_of_chosen_columns_have_their_frames():
+    movie = np.zeros((2, 8, 8), np.uint8)
+    movie[:, 2:5, 2:5] = 9
+    columns = {"properties": ("label", "area"), "stacked": True, "track": True}
+    made = segment(movie, 1, **columns)
+    for table in (made.table, measure(made.labels, **columns)):
+        assert list(table) == ["label", "frame", "track", "parent", "event", "area"]
+        assert table["frame"].tolist() == [0, 1]
 
 
 def test_a_movie_is_tracked_by_the_command(here, capsys):
