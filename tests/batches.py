@@ -20,7 +20,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and links")
 
 
-def label_here(jobs, run, *, stop, begin, tell):
+def label_here(jobs, run, *, stop, begin):
     """Stand in for `workers.label_all` without its processes, which start slowly."""
     complaint = trial.check(run.options)
     if complaint:

@@ -122,8 +122,9 @@ def test_poisoned_records_cost_their_image_a_second_labeling_and_nothing_else(mo
     counts = records.attack(20, 2)
     assert counts.submitted == 19
     assert counts.holds, counts.notes
-    monkeypatch.setattr(cli_records, "_legible", lambda value: value)
-    monkeypatch.setattr(cli_records, "_fitting", lambda entry: cli_records.Record(**entry))
+    monkeypatch.setattr(
+        cli_records.msgspec, "convert", lambda entry, _: cli_records.Record(**entry)
+    )
     assert records.attack(8, 2).wrong > 0
 
 

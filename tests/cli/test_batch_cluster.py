@@ -103,7 +103,7 @@ def label(folder, address, *paths, stop=lambda: False, options=None):
     ]
     options = options or Options()
     run = workers.Run(options, provenance(options), Path.cwd(), folder / "place", 1)
-    found = workers.label_on_cluster(jobs, run, address, stop=stop, begin=lambda: None, tell=print)
+    found = workers.label_on_cluster(jobs, run, address, stop=stop, begin=lambda: None)
     return {job.number: (job, answer) for job, answer in found}
 
 

@@ -55,7 +55,7 @@ def label_with(tmp_path, *paths, count=1, limit=None, options=None, stop=lambda:
     ]
     given = options or Options(), provenance(Options()), Path.cwd(), tmp_path / "place"
     run = workers.Run(*given, count, limit)
-    found = workers.label_all(jobs, run, stop=stop, begin=lambda: None, tell=print)
+    found = workers.label_all(jobs, run, stop=stop, begin=lambda: None)
     return {job.number: answer for job, answer in found}
 
 

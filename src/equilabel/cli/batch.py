@@ -175,7 +175,8 @@ class Batch:
         label: Any = label_all if where is None else partial(label_on_cluster, address=where)
         threads = min(THREADS, count) if where is None else THREADS  # one thread keeps the order
         calls: Any = {"stop": lambda: bool(heard), "begin": partial(self.begin, shown)}
-        work = label(jobs, Run(*given), **calls, tell=shown.tell)
+        shown.tell("starting processes (in a new installation, this compiles for some time)")
+        work = label(jobs, Run(*given), **calls)
         with closing(work), settling(self.keep, shown.show, threads) as add:
             for job, record in work:
                 if not self.declared:

@@ -9,7 +9,7 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import filterfalse
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equilabel.storage.errors import in_words
@@ -126,6 +126,17 @@ class Input:
         return {"": self.path, **self.beside}
 
 
+class _Search(NamedTuple):
+    """How images are searched for: `out` is not searched; with `slices`, a folder is an image."""
+
+    out: Path
+    recursive: bool
+    slices: bool
+
+
+UNREAD = "not named as an image"  # complaint about a file that is only counted
+
+
 def find(
     words: Sequence[str], out: Path, *, recursive: bool, labels: bool = False, slices: bool = False
 ) -> tuple[list[Input], list[str]]:
@@ -138,19 +149,21 @@ def find(
     """
     inputs: dict[str, Input] = {}
     skipped: dict[str, tuple[Path, str]] = {}
-    search = _Search(out, recursive, slices, {})
+    search = _Search(out, recursive, slices)
     for word in words:
         for item in _behind(word, search):
             where = os.path.abspath(item.path)  # noqa: PTH100 - links stay
-            named = item.path == expanded(word)
-            if slices:
+            why = item.complaint if item.complaint == UNREAD else ""
+            if slices and not item.complaint:
                 refuse_among(item.path, out)
-                inputs.setdefault(where, item)
-            elif not item.complaint and (why := reason(item.path, named=named, labels=labels)):
+            elif not item.complaint:
+                why = reason(item.path, named=item.path == expanded(word), labels=labels)
+            if why:
                 skipped.setdefault(where, (item.path, why))
             else:
                 inputs.setdefault(where, item)
-    left_out = [found for where, found in skipped.items() if where not in inputs]
+    skipped = {where: found for where, found in skipped.items() if where not in inputs}
+    left_out = [found for found in skipped.values() if found[1] != UNREAD]
     if all(item.complaint for item in inputs.values()):
         message = next((item.complaint for item in inputs.values()), "")
         if not message:
@@ -158,47 +171,28 @@ def find(
             message = f"INPUT must be images; got {quoted(path)}, {why}"
         refuse(message)
     lines = [f"{printable(path)}: left out, {why}" for path, why in left_out]
-    found = list(inputs.values())
-    return found if slices else named_apart(found), [*lines, *tell_unread(search.unread.values())]
-
-
-class _Search(NamedTuple):
-    """How images are searched for."""
-
-    out: Path  # is not searched
-    recursive: bool
-    slices: bool  # whether each folder of images is one
-    unread: dict[str, Path]  # files that were found but are not named as images, by full path
-
-    def leave_out(self, path: Path) -> None:
-        """Count a file that is not named as an image, once."""
-        self.unread[os.path.abspath(path)] = path  # noqa: PTH100 - links stay
-
-    @property
-    def wanted(self) -> str:
-        """What is searched for, in words."""
-        endings = ", ".join(SUFFIXES)
-        return f"slices ({endings})" if self.slices else f"images ({endings}, OME-Zarr)"
+    lines += tell_unread([path for path, why in skipped.values() if why == UNREAD])
+    return list(inputs.values()) if slices else named_apart([*inputs.values()]), lines
 
 
 def _behind(word: str, search: _Search) -> Iterator[Input]:
     """Yield what a word of the command line stands for."""
-    if not word.strip():
-        refuse(f"INPUT must be a file, a folder or a pattern; got {word!r}.")
     path = expanded(word)
-    kind = kind_of(path)
-    if kind != NOTHING:
-        yield from _at(path, kind, search)
+    if kind_of(path) != NOTHING:
+        yield from _at(path, search, named=True)
     elif glob.has_magic(word):
         yield from _matching(path, search)
     else:
         yield Input(path, complaint=f"INPUT must exist; got {quoted(path)}. Check the path.")
 
 
-def _at(path: Path, kind: str, search: _Search) -> Iterator[Input]:
+def _at(path: Path, search: _Search, *, named: bool = False) -> Iterator[Input]:
     """Yield the images at a path that exists, or why there are none."""
+    kind = kind_of(path)
     if kind == FOLDER and (search.slices or not is_zarr(path)):
         yield from _inside(path, search)
+    elif not (named or kind == FOLDER or is_named_as_image(path)):
+        yield Input(path, complaint=UNREAD)
     elif kind not in (FILE, FOLDER):
         message = f"INPUT must be a file or a folder; got {quoted(path)}, {kind}."
         yield Input(path, complaint=message)
@@ -210,28 +204,25 @@ def _at(path: Path, kind: str, search: _Search) -> Iterator[Input]:
 
 
 def _matching(pattern: Path, search: _Search) -> Iterator[Input]:
-    nothing = True
-    seen: set[tuple[str, str]] = set()  # "**" follows circular links
+    """Yield the images that match a pattern, in folders too, or that there are none."""
+    matches: dict[tuple[str, str], Path] = {}  # "**" follows circular links
     for match in sorted(map(Path, glob.glob(str(pattern), recursive=True))):  # noqa: PTH207 - "**"
-        real = os.path.realpath(match.parent), match.name
-        kind = kind_of(match)
-        if real in seen or (search.slices and kind != FOLDER):
-            continue
-        seen.add(real)
-        if kind != FOLDER and not is_named_as_image(match):
-            search.leave_out(match)
-            continue
-        for item in _at(match, kind, search):
-            if not (item.complaint and kind == FOLDER):
-                nothing = False
-                yield item
-    if nothing:
-        message = f"INPUT must match {search.wanted}; got {quoted(pattern)}. Check the pattern."
+        if not search.slices or match.is_dir():
+            matches.setdefault((os.path.realpath(match.parent), match.name), match)
+    found = [
+        item
+        for match in matches.values()
+        for item in _at(match, search)
+        if item.complaint in ("", UNREAD) or not match.is_dir()
+    ]
+    yield from found
+    if all(item.complaint == UNREAD for item in found):
+        message = f"INPUT must match {_wanted(search)}; got {quoted(pattern)}. Check the pattern."
         yield Input(pattern, complaint=message)
 
 
 def _inside(folder: Path, search: _Search) -> Iterator[Input]:
-    """Yield the images of a folder, or why there are none."""
+    """Yield the images of a folder, or why there are none; and the other files."""
     nothing = True
     others: list[Path] = []
     for inside, found in walk(folder, search.out if search.recursive else None):
@@ -253,16 +244,20 @@ def _inside(folder: Path, search: _Search) -> Iterator[Input]:
             yield Input(inside, name_of(folder) if below == Path() else below.as_posix())
             continue
         for path in images:
-            for item in _at(path, kind_of(path), search):
-                name = "" if item.complaint else (below / stem(path)).as_posix()
-                yield replace(item, name=name)
-    for path in others:
-        search.leave_out(path)
+            for item in _at(path, search):
+                yield replace(item, name="" if item.complaint else (below / item.name).as_posix())
+    yield from (Input(path, complaint=UNREAD) for path in others)
     if nothing:
         got = f"{quoted(folder)} with {count_kinds(others)}" if others else quoted(folder)
         remedy = "another folder" if search.recursive else "--recursive to search below it"
-        message = f"folder must hold {search.wanted}; got {got}. Pass {remedy}."
+        message = f"folder must hold {_wanted(search)}; got {got}. Pass {remedy}."
         yield Input(folder, complaint=message)
+
+
+def _wanted(search: _Search) -> str:
+    """Return what is searched for, in words."""
+    endings = ", ".join(SUFFIXES)
+    return f"slices ({endings})" if search.slices else f"images ({endings}, OME-Zarr)"
 
 
 def walk(folder: Path, out: Path | None) -> Iterator[tuple[Path, list[str] | OSError]]:
@@ -274,12 +269,6 @@ def walk(folder: Path, out: Path | None) -> Iterator[tuple[Path, list[str] | OSE
     closed: list[OSError] = []
     for name, below, files in os.walk(folder, onerror=closed.append):
         inside = Path(name)
-        try:
-            os.stat(f"{name}{os.sep}.")  # noqa: PTH116 - pathlib leaves the point out
-        except OSError as error:  # it can be listed, but not searched
-            closed.append(error)
-            below.clear()
-            continue
         yield inside, files
         below[:] = sorted(
             each
@@ -287,7 +276,7 @@ def walk(folder: Path, out: Path | None) -> Iterator[tuple[Path, list[str] | OSE
             if each[0] != "."
             and (is_zarr(inside / each) if out is None else not is_same(inside / each, out))
         )
-    yield from ((Path(os.path.normpath(error.filename)), error) for error in closed)
+    yield from ((Path(error.filename), error) for error in closed)
 
 
 def is_same(path: Path, out: Path) -> bool:
@@ -531,17 +520,6 @@ def refuse_clashes(inputs: Sequence[Input], endings: Mapping[str, str]) -> None:
                 f"{quoted(item.path)}, both for {quoted(item.name + ending)}. Rename one, or use "
                 "another --out for it; below one folder, --recursive keeps subfolders apart."
             )
-
-    known = {_key(item.name + end): item for item in first.values() for end in endings.values()}
-    for item in first.values():
-        for folder in map(str, PurePosixPath(item.name).parents if "/" in item.name else ()):
-            found = known.get(_key(folder))
-            if found is not None:
-                refuse(
-                    f"results must not lie in others; got {quoted(item.path)}, whose results are "
-                    f"in {quoted(folder)}, also a result of {quoted(found.path)}. Rename that "
-                    "folder, or use another --out for it."
-                )
 
 
 def _key(name: str) -> str:

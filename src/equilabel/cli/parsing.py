@@ -173,6 +173,13 @@ def word(name: str, text: str, words: Sequence[str]) -> str:
     refuse(f"--{name} must be one of {list(words)}; got {text!r}. {remedy}")
 
 
+def flag(name: str, value: Any) -> bool:
+    """Return the value of a flag, which stands in a record."""
+    if isinstance(value, bool):
+        return value
+    refuse(f"--{name} must be true or false; got {value!r}.")
+
+
 def number(name: str, text: str, option: Option, kind: Callable[[str], Any] = float) -> Any:
     """Return a word of the option, a finite number, or a whole one if `kind` is int."""
     values = _numbers(text, kind)
@@ -183,32 +190,29 @@ def number(name: str, text: str, option: Option, kind: Callable[[str], Any] = fl
 
 
 class Kind(NamedTuple):
-    """A kind of values: its placeholder in the help, its types in records, and how it is read."""
+    """A kind of values: its placeholder in the help, and how it is read."""
 
-    placeholder: str
-    types: tuple[type, ...]
+    placeholder: str = ""
     read: Callable[[str, Any, Option], Any] = lambda _, value, __: value  # name, text, option
 
 
 KINDS = {
-    "flag": Kind("", (bool,)),
-    "name": Kind("NAME", (str,)),
-    "method": Kind("NAME", (str,)),
-    "word": Kind("", (), lambda name, text, option: word(name, text, option.words)),
-    "number": Kind("NUMBER", (int, float), number),
-    "whole": Kind("COUNT", (int,), partial(number, kind=int)),
-    "threshold": Kind("THRESHOLD", (int, float, str, tuple), lambda _, text, __: threshold(text)),
-    "lengths": Kind("LENGTH", (int, float, str, tuple), lambda name, text, _: length(name, text)),
-    "split": Kind("[LENGTH]", (bool, int, float, str, tuple), lambda _, text, __: split(text)),
-    "size": Kind("SIZE", (int, float, str), lambda name, text, _: size(name, text)),
-    "names": Kind("NAMES", (tuple,), lambda _, text, __: properties(text)),
-    "spacing": Kind("NUMBERS", (tuple,), lambda _, text, __: spacing(text)),
-    "unit": Kind("NAME", (str,), lambda _, text, __: unit(text)),
-    "channel": Kind(
-        "CHANNEL", (int, str), lambda _, text, __: int(text) if text.isdecimal() else text
-    ),
-    "chunks": Kind("PIXELS", (int, tuple), lambda _, text, __: chunks(text)),
-    "memory": Kind("SIZE", (int,)),
+    "flag": Kind(read=lambda name, value, _: flag(name, value)),
+    "name": Kind("NAME"),
+    "method": Kind("NAME"),
+    "word": Kind(read=lambda name, text, option: word(name, text, option.words)),
+    "number": Kind("NUMBER", number),
+    "whole": Kind("COUNT", partial(number, kind=int)),
+    "threshold": Kind("THRESHOLD", lambda _, text, __: threshold(text)),
+    "lengths": Kind("LENGTH", lambda name, text, _: length(name, text)),
+    "split": Kind("[LENGTH]", lambda _, text, __: split(text)),
+    "size": Kind("SIZE", lambda name, text, _: size(name, text)),
+    "names": Kind("NAMES", lambda _, text, __: properties(text)),
+    "spacing": Kind("NUMBERS", lambda _, text, __: spacing(text)),
+    "unit": Kind("NAME", lambda _, text, __: unit(text)),
+    "channel": Kind("CHANNEL", lambda _, text, __: int(text) if text.isdecimal() else text),
+    "chunks": Kind("PIXELS", lambda _, text, __: chunks(text)),
+    "memory": Kind("SIZE"),
 }
 
 
@@ -241,11 +245,14 @@ def read_options(given: Mapping[str, Any]) -> Options:
     return Options(read(SegmentOptions, given), **own)
 
 
-def fits(name: str, value: Any) -> bool:
-    """Return whether an option can have a value that stands in a record."""
-    default, found = {**options_of(SegmentOptions), **options_of(Options)}[name]
-    types = KINDS[found.kind].types
-    return type(value) in types or value in found.words or (value is None and default is None)
+def as_text(name: str, value: Any) -> Any:
+    """Return the value of an option in a record as it would be typed, for `read_options`."""
+    default, found = KNOWN[name]
+    if found.kind == "flag" or (value is None and default is None):
+        return value
+    if found.kind == "split" and isinstance(value, bool):
+        return DEFAULT if value else None
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def complete(words: Sequence[str]) -> list[str]:
@@ -264,6 +271,7 @@ def complete(words: Sequence[str]) -> list[str]:
 # ---- Parameters of the commands, with their help
 
 OPTIONS = (SegmentOptions, Options, RunOptions, ChunkOptions)
+KNOWN = {**options_of(SegmentOptions), **options_of(Options)}  # those in records
 IMAGE_METHODS = [name for name, row in METHODS.built_in.items() if "grid" in row.domains]
 
 Inputs = Annotated[

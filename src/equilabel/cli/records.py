@@ -1,8 +1,7 @@
 """The records of images and runs: input, options, versions, checksums and what was found.
 
 That of an image is an entry of run.json, a row of summary.csv, and a file of its own that --resume
-compares. What is read is checked by msgspec against the types of the fields; what is written is as
-`json` writes it, because checksums of records rest on that.
+compares. msgspec checks the types of what is read; `json` writes, because checksums rest on that.
 """
 
 from __future__ import annotations
@@ -10,25 +9,33 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import reprlib
+import re
 import sys
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NotRequired, TypeAlias, TypedDict
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    NotRequired,
+    TypeAlias,
+    TypedDict,
+)
 
 import msgspec
 
 import equilabel
-from equilabel.options import SegmentOptions, options_of
 from equilabel.storage.files import is_folder, open_regular, replacing
 from equilabel.storage.ome_zarr import is_zarr
 
 from .inputs import FILE, FOLDER, Input, expanded, kind_of, printable, quoted
 from .options import Options, RefusedError, as_typed, refuse
-from .parsing import fits, read_options, unit
+from .parsing import KNOWN, as_text, read_options
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -52,13 +59,20 @@ READERS = (
 
 BESIDE = {"markers", "mask"}  # files of an image; the first records of this format lack them
 
-# What a record may hold: others may be able to write to its folder.
 Facts: TypeAlias = dict[str, Any]  # values that JSON holds, by name
-Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-Real: TypeAlias = Annotated[float, msgspec.Meta(ge=-1e300, le=1e300)]
 Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-Number: TypeAlias = Real | Whole  # without `Whole`, 2 would be read as 2.0
+Number: TypeAlias = Whole | float
 Step: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^-?([0-3]?[0-9]{1,3}|4000)\Z")]
+# An escape in JSON other than that of a quote or of a backslash: of what cannot be printed.
+CONTROL = re.compile(r'(?<!\\)(?:\\\\)*\\[^\\"]')
+
+
+class Head(TypedDict):
+    """What each record of a run, or of `equilabel segment`, has."""
+
+    format: Literal[2]
+    parameters: Facts
+    versions: Facts
 
 
 class Sizes(TypedDict, total=False):
@@ -66,14 +80,7 @@ class Sizes(TypedDict, total=False):
 
     of: str  # the column
     unit: str
-    counts: dict[Step, Annotated[int, msgspec.Meta(gt=0, le=2**63 - 1)]]
-
-
-class Frame(TypedDict):
-    """What each frame of a stack has, besides statistics."""
-
-    frame: Count
-    objects: Count
+    counts: dict[Step, Whole]
 
 
 class Output(TypedDict):
@@ -81,7 +88,7 @@ class Output(TypedDict):
 
     file: str  # path below the output folder
     sha256: str
-    bytes: NotRequired[Count | None]
+    bytes: NotRequired[Whole | None]
     units: NotRequired[dict[str, str]]  # of the columns of a table
 
 
@@ -97,9 +104,9 @@ class Record:
     image: str = ""  # in which labels were measured
     markers: str = ""  # files of --markers and --mask
     mask: str = ""
-    objects: Count | None = None
+    objects: Whole | None = None
     threshold: Number | tuple[Number, ...] | str | None = None
-    shape: tuple[Count, ...] = ()  # of the image as it was read
+    shape: tuple[Whole, ...] = ()  # of the image as it was read
     axes: str = ""
     spacing: dict[str, Number] = field(default_factory=dict)  # by axis
     unit: str = ""
@@ -113,7 +120,7 @@ class Record:
     notes: tuple[str, ...] = ()  # what a user should know, such as an axis that was guessed
     method: str = ""
     device: str = ""
-    connectivity: Count | None = None
+    connectivity: Whole | None = None
     # lengths and sizes in pixels, by the Python names of their options
     in_pixels: dict[str, Number | tuple[Number, ...]] = field(default_factory=dict)
     sha256: str = ""  # of the image file, and of those above, in their order
@@ -258,20 +265,15 @@ def write_record(
 
 
 def read_record(path: Path) -> Record | None:
-    """Read the record of one image; None if it is missing, damaged, or holds what none can hold.
-
-    Characters that cannot be printed are escaped, because other users may be able to write to the
-    folder.
-    """
+    """Read the record of one image; None if it is missing, damaged, or has text to escape."""
     try:
         with os.fdopen(open_regular(path), "rb") as file:
-            text = file.read().decode()
-        content = msgspec.json.decode(text)  # refuses numbers that JSON has not
-        if content["format"] != FORMAT or content.pop("sha256") != _digest(content):
+            content = msgspec.json.decode(file.read())
+        whole = content.pop("sha256") == _digest(content) and content["format"] == FORMAT
+        text = _dumps(content["record"])
+        if not whole or CONTROL.search(text) or not text.isprintable():
             return None
-        if "\\" in text or not text.replace("\n", "").isprintable():
-            content["record"] = _legible(content["record"])
-        return _fitting(content["record"])
+        return msgspec.convert(content["record"], Record)
     except Exception:  # whatever is wrong, the image is labeled again
         return None
 
@@ -296,22 +298,18 @@ def facts_of(path: Path) -> Facts:
 
 
 def _content(path: Path, option: str, remedy: str) -> Facts:
-    needs = f"{option} needs the {RUN} of an earlier run; got {quoted(path)}, which"
-    content: Any
+    """Read what `Head` has and more; raise RefusedError if that is not possible."""
     try:
         with os.fdopen(open_regular(path), "rb") as file:
-            content = json.loads(file.read())
+            content: Facts = json.loads(file.read())
+        msgspec.convert(content, Head)
     except (OSError, ValueError, RecursionError, MemoryError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        refuse(f"{needs} cannot be read: {why}. {remedy}")
-    for name, kind in {"format": int, "parameters": dict, "versions": dict}.items():
-        value = content.get(name) if isinstance(content, dict) else None
-        if type(value) is not kind or (kind is int and value != FORMAT):
-            refuse(
-                f"{needs} this version of equilabel did not write: {name!r} is "
-                f"{reprlib.repr(value)}. {remedy}"
-            )
-    return dict(content)
+        refuse(
+            f"{option} needs the {RUN} of an earlier run of this version; got {quoted(path)}, "
+            f"which cannot be read: {why}. {remedy}"
+        )
+    return content
 
 
 def _provenance(content: Facts) -> Provenance:
@@ -340,27 +338,7 @@ def _digest(content: Facts) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _fitting(entry: Any) -> Record:
-    """Return a Record from the content of a file; raise ValueError if it does not fit."""
-    record = msgspec.convert(entry, Record)
-    msgspec.convert(entry["frames"], list[Frame])
-    if set(vars(record)) - BESIDE != set(entry) - BESIDE or len(record.sizes) not in (0, 3):
-        refuse(f"a record must have its fields, and no others; got {sorted(entry)}.")
-    return record
-
-
-def _legible(value: Any) -> Any:
-    """Escape all text in the content of a JSON file, including names of entries."""
-    if isinstance(value, dict):
-        return {printable(name): _legible(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_legible(each) for each in value]
-    return printable(value) if isinstance(value, str) else value
-
-
 # ---- `--from`: the options and images of an earlier run, from its record
-
-OPTIONS = (*options_of(SegmentOptions), *options_of(Options))
 
 
 class Earlier(NamedTuple):
@@ -381,14 +359,23 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
     this version does not know.
     """
     content = _content(expanded(path, "--from"), "--from", "Pass the one in a folder of results.")
-    now, then = read_options(given), content["parameters"]
-    values = {**now.parameters(), **{name: _tupled(then[name]) for name in then}}
-    values |= {name: str(there(values[name], content)) for name in BESIDE if values.get(name)}
-    values |= {name: value for name, value in now.parameters().items() if name in typed}
-    _check(path, content, values, now.command)
-    chosen = {name: values[name] for name in options_of(SegmentOptions) if name in values}
-    own = {name: values[name] for name in vars(now) if name in values}
-    options = replace(now, segment=chosen, **own)
+    then = {**content["parameters"]}
+    theirs, command = then.pop("command", "batch"), given.get("command", "batch")
+    if theirs != command:
+        refuse(
+            f"--from must be of a run of `equilabel {command}`; got {quoted(path)}, of `equilabel "
+            f"{theirs}`. Use `equilabel {theirs} --from`, or type the options of that run."
+        )
+    then |= {name: str(there(then[name], content)) for name in BESIDE if then.get(name)}
+    unknown = [name for name, value in then.items() if value and name not in KNOWN]
+    if unknown:
+        refuse(
+            f"--from must have options that this version knows; got {unknown[0]!r} in "
+            f"{quoted(path)}, of equilabel {content['versions'].get('equilabel')}. Install that "
+            "version, or remove the option from a copy of the file."
+        )
+    theirs = {name: as_text(name, then[name]) for name in KNOWN if name in then}
+    options = read_options({**given, **theirs, **{name: given[name] for name in typed}})
     made_with = provenance(options)
     versions = _provenance(content).versions
     differing = differences(made_with, Provenance(made_with.parameters, versions))
@@ -403,36 +390,6 @@ def group_of(facts: Facts) -> str | None:
     if not isinstance(group, str):
         return None
     return group if "{" in group else str(there(group, facts))
-
-
-def _check(path: Path, content: Facts, values: Mapping[str, Any], command: str) -> None:
-    """Raise RefusedError if a record is of another command, or has unknown options or values."""
-    theirs = values.get("command", "batch")
-    if theirs != command:
-        wanted = "`equilabel measure`" if command == "measure" else "`equilabel batch` or `segment`"
-        refuse(
-            f"--from must be of a run of {wanted}; got {quoted(path)}, of `equilabel {theirs}`. "
-            f"Use `equilabel {theirs} --from`, or type the options of that run."
-        )
-    known = {*OPTIONS, "command"}
-    unknown = [name for name, value in values.items() if name not in known and value]
-    if unknown:
-        version = content["versions"].get("equilabel")
-        refuse(
-            f"--from must have options that this version knows; got {unknown[0]!r} in "
-            f"{quoted(path)}, of equilabel {version}. Install that version, or remove the option "
-            "from a copy of the file."
-        )
-    for name in OPTIONS:
-        value = values.get(name)
-        if name in values and not fits(name, value):
-            option = as_typed(name)
-            refuse(
-                f"--from must have values that options can have; got {value!r} for {option} in "
-                f"{quoted(path)}. Correct it in a copy of the file, or type {option}."
-            )
-    if values.get("unit") is not None:
-        unit(values["unit"])
 
 
 def there(path: Any, content: Facts) -> Path:
@@ -461,7 +418,3 @@ def _inputs(path: Path, content: Any) -> list[Input]:
     if not found:
         refuse(f"--from must name images; got none in {quoted(path)}. Pass them as INPUT.")
     return found
-
-
-def _tupled(value: Any) -> Any:
-    return tuple(map(_tupled, value)) if isinstance(value, list) else value

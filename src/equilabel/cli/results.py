@@ -144,7 +144,7 @@ def add_sizes(found: Iterable[Sizes]) -> dict[tuple[str, str], dict[int, int]]:
     added: dict[tuple[str, str], dict[int, int]] = {}
     for each in found:
         for number, count in each.get("counts", {}).items():
-            known = added.setdefault((each["of"], each["unit"]), {})
+            known = added.setdefault((each.get("of", ""), each.get("unit", "")), {})
             known[int(number)] = known.get(int(number), 0) + int(count)
     return added
 
@@ -247,7 +247,7 @@ def write_summary(
         own = groups(record.file)
         rows = [_row(record, whole, names)]
         for frame in record.frames:  # without the values that belong to the whole file
-            row = {**_row(record, frame, names), "frame": frame["frame"]}
+            row = {**_row(record, frame, names), "frame": frame.get("frame")}
             rows += [{name: row[name] if name in of_frames else None for name in row}]
         for row in rows:
             for name, value in {"file": record.file, **own, **row}.items():
@@ -260,7 +260,7 @@ def _row(record: Record, found: Facts, names: Iterable[str]) -> Facts:
         "file": record.file,
         "frame": None,
         "status": record.status,
-        "objects": found["objects"],
+        "objects": found.get("objects"),
         **{name: found.get(name) for name in names},
         "threshold": _joined(record.threshold, " to "),
         "shape": _joined(record.shape, " x "),

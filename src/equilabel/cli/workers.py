@@ -19,13 +19,12 @@ from threading import Event, Lock, Thread
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
-from equilabel.devices import compiling
 from equilabel.storage import memory
 
 from . import streams
 from .inputs import printable
 from .one import Job, label_one
-from .options import Options, refuse, refuse_no_address
+from .options import Options, RefusedError, refuse, refuse_no_address
 from .records import Provenance, Record, differences, provenance
 from .streams import MEMORY, explain
 from .trial import check
@@ -65,12 +64,6 @@ class Run:
 # ---- A process
 
 
-class News(str):
-    """A message about what a process is doing; "" if it is nothing of interest."""
-
-    __slots__ = ()
-
-
 class GoneError(Exception):
     """The run has ended, or its folder is not visible from this machine."""
 
@@ -98,9 +91,7 @@ class Worker:
             finally:
                 theirs.close()
 
-    def answer(
-        self, limit: float | None, ended: Callable[[], bool], tell: Callable[[str], None]
-    ) -> Any:
+    def answer(self, limit: float | None, ended: Callable[[], bool]) -> Any:
         """Wait for a record, or for what is wrong with the options; None if the process died.
 
         It is killed after `limit` seconds. Raises GoneError once `ended` returns True.
@@ -112,10 +103,7 @@ class Worker:
                 raise GoneError(message)
             try:
                 if self.connection.poll(POLL):
-                    answer = self.connection.recv()
-                    if not isinstance(answer, News):
-                        return answer
-                    tell(answer)
+                    return self.connection.recv()
             except (EOFError, OSError):
                 self.process.join()
                 return None
@@ -173,20 +161,10 @@ def serve(connection: Connection, run: Run) -> None:
     Thread(target=_follow, daemon=True).start()
     os.environ.setdefault(THREADS, str(run.threads))
     logging.getLogger("tifffile").addHandler(logging.NullHandler())  # real problems raise errors
-    turn = Lock()
-
-    def send(answer: object) -> None:
-        with turn:
-            connection.send(answer)
-
-    def tell(number: int, busy: bool) -> None:
-        send(News(compiling.describe(number) if busy else ""))
-
     try:
-        with compiling.listening(tell):
-            send(check(run.options, compiling=True))
-            while connection.poll(run.idle):
-                send(label_one(connection.recv(), run.options, run.provenance))
+        connection.send(check(run.options, compiling=True))
+        while connection.poll(run.idle):
+            connection.send(label_one(connection.recv(), run.options, run.provenance))
     except (EOFError, BrokenPipeError, ConnectionError):
         return  # the parent has no more jobs
     except MemoryError:
@@ -223,27 +201,22 @@ _starting = Lock()
 
 
 def label_in_process(
-    job: Job,
-    run: Run,
-    ended: Callable[[], bool],
-    tell: Callable[[str], None] = lambda _: None,
-    ready: Callable[[], None] = lambda: None,
-) -> tuple[Job, Record | str]:
+    job: Job, run: Run, ended: Callable[[], bool], ready: Callable[[], None] = lambda: None
+) -> tuple[Job, Record]:
     """Label an image in a process; return its job, with the folder of its results, and its record.
 
-    In place of the record, returns a message (str) if the options fit no image. `ready` is called
-    once a process has tried them. Raises GoneError if `ended` returns True meanwhile.
+    `ready` is called once a process has tried the options. Raises RefusedError if they fit no
+    image, and GoneError if `ended` returns True meanwhile.
     """
     job = replace(job, place=run.place / f"{job.number}-{secrets.token_hex(4)}")
-    worker = _ready_worker(job, run, ended, tell)
-    if isinstance(worker, (Record, str)):
-        return job, worker
+    kept, worker = False, _ready_worker(run, ended)
+    if isinstance(worker, str):
+        return job, job.failure(run.provenance.fingerprint, worker, NEVER)
     ready()
-    kept = False
     try:
         with suppress(OSError):  # it has died: `answer` reports this
             worker.connection.send(job)
-        record = worker.answer(run.limit, ended, tell)
+        record = worker.answer(run.limit, ended)
         kept = worker.alive()
         if record is None:
             shutil.rmtree(job.place, ignore_errors=True)
@@ -255,10 +228,8 @@ def label_in_process(
         _idle.append(worker) if kept else worker.end()
 
 
-def _ready_worker(
-    job: Job, run: Run, ended: Callable[[], bool], tell: Callable[[str], None]
-) -> Worker | Record | str:
-    """Return a process that has tried the options, or what to answer if there is none."""
+def _ready_worker(run: Run, ended: Callable[[], bool]) -> Worker | str:
+    """Return a process that has tried the options, or why none can be started."""
     while _idle:
         with suppress(IndexError):  # another thread has taken it
             worker = _idle.pop()
@@ -273,18 +244,19 @@ def _ready_worker(
         except OSError as error:
             why = explain(error)
             continue
-        answer = None
+        complaint = None
         try:
-            answer = worker.answer(START, ended, tell)
+            complaint = worker.answer(START, ended)
         finally:
-            if answer != "":
+            if complaint != "":
                 worker.end()
-        if answer is not None:
-            return worker if answer == "" else str(answer)
+        if complaint == "":
+            return worker
+        if complaint is not None:
+            refuse(complaint)
         how = f"no answer in {worker.late:g} s" if worker.late else worker.cause()
         why = f"{how} of a process that was starting. Is the memory full?"
-    text = f"worker processes must start; got {STARTS} failures, the last: {why}"
-    return job.failure(run.provenance.fingerprint, text, NEVER)
+    return f"worker processes must start; got {STARTS} failures, the last: {why}"
 
 
 def _tried_twice(
@@ -313,19 +285,13 @@ def _tried_twice(
 
 
 def label_all(
-    jobs: Sequence[Job],
-    run: Run,
-    *,
-    stop: Callable[[], bool],
-    begin: Callable[[], None],
-    tell: Callable[[str], None],
+    jobs: Sequence[Job], run: Run, *, stop: Callable[[], bool], begin: Callable[[], None]
 ) -> Found:
     """Label images in `run.count` processes, and yield each one when it is finished.
 
     Once `stop` returns True, current work is dropped. `begin` is called when the options have
-    passed their trial, and again later. `tell` is called with what takes long (functions are
-    compiled), and with "" at the end of that. Raises RefusedError if the options fit no image, or
-    no process can be started.
+    passed their trial, and again later. Raises RefusedError if the options fit no image, or no
+    process can be started.
     """
     count, ready = min(run.count, len(jobs)), Event()
     cores = (
@@ -335,30 +301,29 @@ def label_all(
 
     def attempt(jobs: Iterable[Job], most: int) -> Found:
         _end_idle()
-        waiting, running, ended = deque(jobs), set[Future[tuple[Job, Any]]](), Event()
+        waiting, running, ended = deque(jobs), set[Future[tuple[Job, Record]]](), Event()
         held = False  # whether to start no process until another image is finished
         with ThreadPoolExecutor(most) as pool:
             try:
                 while (waiting or running) and not stop():
                     while waiting and len(running) <= most and not (held and running):
-                        how = run, ended.is_set, tell, ready.set
-                        running.add(pool.submit(label_in_process, waiting.popleft(), *how))
+                        given = waiting.popleft(), run, ended.is_set, ready.set
+                        running.add(pool.submit(label_in_process, *given))
                     done, running = wait(running, POLL, FIRST_COMPLETED)
                     if ready.is_set():
                         begin()
                     for job, record in (future.result() for future in done):
-                        why = record if isinstance(record, str) else ""
-                        why = why or (record.error if record.attempts[-1:] == (NEVER,) else "")
-                        held = bool(why)
+                        held = record.attempts[-1:] == (NEVER,)
                         if not held:
                             yield job, record
                         elif running or _idle:  # others do its work
                             waiting.appendleft(job)
                         elif not ready.is_set():
-                            refuse(why)
+                            refuse(record.error)
                         else:
                             for each in (job, *waiting):
-                                yield each, each.failure(run.provenance.fingerprint, why, NEVER)
+                                made = run.provenance.fingerprint
+                                yield each, each.failure(made, record.error, NEVER)
                             waiting.clear()
             finally:
                 ended.set()
@@ -430,13 +395,11 @@ def label_on_cluster(
     *,
     stop: Callable[[], bool],
     begin: Callable[[], None],
-    tell: Callable[[str], None],
 ) -> Found:
     """Label images on a cluster, and yield each image when it is finished; see `label_all`.
 
-    Raises RefusedError if the scheduler cannot be reached,
-    its workers do not see the files, or the options cannot be used; LostSchedulerError if the
-    scheduler is lost later: the images that were yielded are done.
+    Raises RefusedError, too, if the scheduler cannot be reached or its workers do not see the
+    files; LostSchedulerError if the scheduler is lost later: the images that were yielded are done.
     """
     from equilabel.chunked.engine import LostSchedulerError, connected
 
@@ -452,21 +415,19 @@ def label_on_cluster(
     def attempt(jobs: Iterable[Job], most: int) -> Found:
         tasks = ((job, run) for job in jobs)
         for (job, _), answer in cluster.outcomes(label_there, tasks, stop, most):
+            if isinstance(answer, RefusedError):
+                raise answer
             if isinstance(answer, BaseException):
                 name = type(answer).__name__
                 yield job, job.failure(run.provenance.fingerprint, explain(answer), name)
                 continue
-            place, record = answer
-            if isinstance(record, str):
-                refuse(record)
             begin()
-            yield replace(job, place=place), record
+            yield replace(job, place=answer[0]), answer[1]
 
     try:
         place, count = run.place.absolute(), cluster.threads()
         run = replace(run, place=place, count=count, idle=IDLE)
         refuse_cluster(cluster, run, address, jobs[0].path)
-        tell("starting processes on the cluster")
         yield from _tried_twice(jobs, attempt, 0)
     except LostSchedulerError as error:
         message = (
@@ -508,7 +469,7 @@ def examine(run: Run, image: Path) -> str:
     return ""
 
 
-def label_there(job: Job, run: Run) -> tuple[Path, Record | str]:
+def label_there(job: Job, run: Run) -> tuple[Path, Record]:
     """Label an image in a worker of Dask; return the folder of its results, and its record.
 
     The worker is a daemon, which Python lets have no processes.
