@@ -28,7 +28,8 @@ DIGITS, DEEP = "digits", "deep"  # stand for what the parser of Python does not 
 NUMBERS = (float("inf"), float("-inf"), float("nan"), 10**400, -1, 2.5, 10**6, True, None, DIGITS)
 TEXTS = ("", "x", "\x1b[31m", "\x9b2J\x07", "\u202e", "=1+1", "\ud800", "../../x", "\0")
 NESTED = ([], {}, [[]], {"a": "x"}, {"\x1b]0;x\x07": 1}, [float("inf")], {"counts": []}, DEEP)
-POISONS = (*NUMBERS, *TEXTS, *NESTED)
+STEPS = ({"of": "area", "unit": "\x1b", "counts": {step: 1}} for step in ("1000000", "9" * 5000))
+POISONS = (*NUMBERS, *TEXTS, *NESTED, *STEPS)
 
 
 def attack(seconds: float, seed: int) -> Counts:

@@ -292,7 +292,7 @@ def test_the_command_reads_and_writes_urls(bucket, here, capsys):
         ("s4://bucket/a.zarr", "IMAGE must be a path, or a URL of a kind that fsspec knows"),
         ("{}/noise.zarr --out s4://a/b", "--out must be a path, or a URL of a kind that fsspec"),
         ("{}/noise.zarr --out https://a/b", "--out must be in a store that can be written"),
-        ("{}/a.tif", "a file. Check URL and permission. Other images, such as TIFF: download"),
+        ("{}/a.tif", "a.tif'. Check URL and permission. Other images, such as TIFF: download"),
         ("s3://nowhere/a.zarr", "IMAGE at a URL must be a Zarr that can be read; got 's3://nowh"),
         ("{}/noise.zarr --out s3://nowhere/a", "--out must be in a store that can be read and"),
         ("cells.png --out {}/a", "--out at a URL needs an image in chunks: a TIFF or a Zarr"),

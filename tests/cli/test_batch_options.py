@@ -139,7 +139,7 @@ def test_messages_name_options_as_they_are_typed(python, typed):
         (["--offset", "nan"], "--offset must be"),
         (["--sigma", "x"], "--sigma must be"),
         (["--sigma", "-1"], "--sigma must be"),
-        (["--sigma", "3um2"], "--sigma must be a length; got '3um2'"),
+        (["--sigma", "3um2"], "--sigma must be a length; got '3µm²'"),
         (["--sigma", "3 parsec"], "--sigma must be in px or one of"),
         (["--sigma", "0,3um"], "got '0,3um'. Write a point in place of the comma"),
         (["--sigma", "5000px"], "--sigma must be at most 1000 pixels"),

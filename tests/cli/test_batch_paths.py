@@ -74,7 +74,7 @@ def test_a_pattern_that_matches_a_folder_means_the_images_in_it(here):
         ("loop", "Too many levels of symbolic links"),
         ("loop/x.tif", "Too many levels of symbolic links"),
         ("closed", "folder must be readable; got 'closed': Permission denied"),
-        ("listed", "folder must be readable; got 'listed': Permission denied"),
+        ("listed", "got 'listed/x.tif', Permission denied"),
         ("closed/x.tif", "Permission denied"),
         ("closed/*.tif", "Permission denied"),
         ("in/*.png", "INPUT must match images"),
@@ -102,7 +102,7 @@ def test_a_path_that_leads_nowhere_costs_one_line(here, capsys, word, complaint)
 
 
 @posix
-def test_a_folder_below_that_cannot_be_read_costs_one_line(here):
+def test_folders_and_files_below_that_cannot_be_read_cost_a_line_each(here):
     for name in ("in/a.tif", "in/closed/b.tif", "in/listed/c.tif", "in/listed/d.tif", "in/z/e.tif"):
         tiff(name)
     Path("in/closed").chmod(0)
@@ -113,7 +113,8 @@ def test_a_folder_below_that_cannot_be_read_costs_one_line(here):
     assert {name: row["status"] for name, row in summary().items()} == {
         "in/a.tif": "done",
         "in/closed": "failed",
-        "in/listed": "failed",
+        "in/listed/c.tif": "failed",
+        "in/listed/d.tif": "failed",
         "in/z/e.tif": "done",
     }
 
@@ -185,7 +186,7 @@ def test_two_inputs_with_one_name_are_refused_before_work(here, capsys):
         (["none/*.tif"], "INPUT must match images"),
         (["empty"], "--recursive"),
         (["empty", "--recursive"], "folder must hold images"),
-        ([" "], "INPUT must be a file"),
+        ([" "], "INPUT must be a path"),
     ],
 )
 def test_no_image_at_all_is_refused(here, capsys, words, complaint):

@@ -181,7 +181,7 @@ def test_channels_may_be_named_by_numbers_or_not_at_all(here, capsys):
     assert summary()["lines.tif"]["objects"] == "3"
     tiff("many.tif", np.zeros((20, 8, 8), np.uint8), ome=True, metadata={"axes": "CYX"})
     assert main(["batch", "many.tif", "--out", "many"]) == 1
-    assert "one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ..., 19 for" in capsys.readouterr().out
+    assert "17, 18, 19 for" in capsys.readouterr().out
 
 
 def test_an_image_without_channels_has_the_first_alone(here):

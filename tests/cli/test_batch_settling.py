@@ -3,87 +3,43 @@
 import errno
 import os
 from pathlib import Path
-from threading import Barrier, Event
+from threading import Barrier
 
 import pytest
 
 from batches import label_here, names, results, summary, tiff
 from equilabel.cli import batch, folder, main
-from equilabel.cli.workers import settling
 from equilabel.storage.files import passing_names, replacing
 
 BATCH = ("batch", "in", "--out", "out")
 
 
-def identity(_, record):
-    return record
+def test_as_many_images_are_kept_at_once_as_there_are_jobs(here, monkeypatch):
+    for name in "abcdef":
+        tiff(f"in/{name}.tif")
+    together, keep = Barrier(3, timeout=60), batch.Batch.keep
 
-
-def test_records_are_shown_in_their_order_where_there_is_one_thread():
-    shown = []
-    with settling(identity, shown.append, 1) as add:
-        for number in range(50):
-            add(None, number)
-    assert shown == list(range(50))
-
-
-def test_as_many_images_are_kept_at_once_as_there_are_threads():
-    together = Barrier(3, timeout=60)
-
-    def keep(_, record):
+    def wait(self, job, record):
         together.wait()  # raises if there are fewer
-        return record
+        return keep(self, job, record)
 
-    shown = []
-    with settling(keep, shown.append, 3) as add:
-        for number in range(6):
-            add(None, number)
-    assert sorted(shown) == list(range(6))
+    monkeypatch.setattr(batch.Batch, "keep", wait)
+    assert main([*BATCH, "--jobs", "3"]) == 0
+    assert [row["status"] for row in summary().values()] == ["done"] * 6
 
 
-def test_no_more_images_wait_to_be_kept_than_there_are_threads():
-    go, kept = Event(), []
+def test_an_error_while_an_image_is_kept_ends_the_run_with_its_message(here, monkeypatch, capsys):
+    for name in "abc":
+        tiff(f"in/{name}.tif")
 
-    def keep(_, record):
-        go.wait(60)
-        kept.append(record)
-        return record
+    def fail(*_):
+        message = "no more"
+        raise RuntimeError(message)
 
-    with settling(keep, lambda _: None, 2) as add:
-        add(None, 0)
-        add(None, 1)
-        assert not kept
-        go.set()
-        add(None, 2)  # waits for the first
-        assert 0 in kept
-
-
-def add_to(settled, times):
-    with settled as add:
-        for number in range(times):
-            add(None, number)
-
-
-@pytest.mark.parametrize(("times", "threads"), [(1, 2), (2, 1)])
-def test_what_a_thread_raises_reaches_the_caller(times, threads):
-    def fail(_, record):
-        raise RuntimeError(record)
-
-    with pytest.raises(RuntimeError, match="0"):
-        add_to(settling(fail, print, threads), times)
-
-
-def test_an_error_of_the_caller_comes_first_and_what_was_added_is_kept():
-    kept = []
-
-    def fail_afterwards():
-        with settling(lambda _, record: kept.append(record), lambda _: None, 2) as add:
-            add(None, 0)
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        fail_afterwards()
-    assert kept == [0]
+    monkeypatch.setattr(batch.Batch, "keep", fail)
+    assert main(BATCH) == 1
+    assert "no more" in capsys.readouterr().err
+    assert {row["status"] for row in summary().values()} == {"interrupted"}
 
 
 def test_results_reach_the_disk_before_they_get_their_names(here, monkeypatch):

@@ -107,7 +107,7 @@ def test_signals_are_heard_without_tearing_work(number):
 def test_a_signal_that_is_ignored_stays_ignored():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with streams.collecting() as heard, streams.raising():
+        with streams.collecting() as heard, streams.handling(streams.interrupt):
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
         assert heard == []

@@ -115,7 +115,7 @@ def test_without_conditions_nothing_changes(here):
         ("{}_{a}.tif", "--group must name conditions"),
         ("no.csv", "--group must be a CSV file; got 'no.csv', nothing. Check the path."),
         ("plain.tif", "--group must be a pattern"),
-        ("empty.csv", "--group must have rows with a column 'file'"),
+        ("empty.csv", "--group must be a CSV file that can be read"),
         ("other.csv", "--group must have rows with a column 'file'"),
         ("bytes.csv", "--group must be a CSV file that can be read"),
     ],

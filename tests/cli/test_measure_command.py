@@ -97,7 +97,7 @@ def test_labels_without_an_image_or_with_two_cost_their_row(here):
     assert measure("masks", "--image", "images") == 1
     rows = summary()
     assert [row["status"] for row in rows.values()] == ["done", "failed", "failed"]
-    assert "got 'b_image.tif' and 'b_img.tif' in 'images'" in rows["masks/b.tif"]["error"]
+    assert "got 'b_image.tif' and 'b_img.tif' for 'b' in 'images'" in rows["masks/b.tif"]["error"]
     assert "got none for 'c' in 'images'" in rows["masks/c.tif"]["error"]
 
 

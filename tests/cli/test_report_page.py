@@ -13,7 +13,7 @@ import tifffile
 from PIL import Image
 
 from batches import names, ome_zarr, picture, posix, record, refused, sizes, tiff
-from equilabel.cli import main, one, progress, report
+from equilabel.cli import main, one, report, streams
 from equilabel.cli.options import Options
 from equilabel.cli.records import Record, provenance
 from equilabel.cli.trial import drawing, forecast
@@ -66,7 +66,7 @@ def test_the_report_needs_no_network_and_no_other_file(page):
 def test_names_and_errors_are_text_not_markup(page):
     found = Page(page)
     assert [tag for tag, _ in found.tags].count("script") == 1
-    assert any(text.startswith("<script>alert(1)<") for text in found.texts)
+    assert any(text.startswith("in/<script>alert(1)<") for text in found.texts)
     assert any(text.startswith(" image file must be a TIFF") for text in found.texts)
 
 
@@ -224,7 +224,7 @@ def test_a_dry_run_tells_that_an_image_has_no_such_channel(here, capsys):
     tiff("in/gray.tif")
     assert main(["batch", "in", "--out", "out", "--dry-run"]) == 1
     said = capsys.readouterr().out
-    assert "color.tif: would fail: --channel must be given for an image in colors" in said
+    assert "color.tif: would fail: --channel must be one of gray, red, green, blue, hema" in said
     assert "2 images: 1 would be labeled, 1 would fail" in said
     assert main(["batch", "in", "--out", "out", "--dry-run", "--channel", "green"]) == 1
     assert "gray.tif: would fail: --channel must be 0" in capsys.readouterr().out
@@ -254,7 +254,7 @@ def test_images_take_about_the_memory_that_was_forecast(here, keywords):
 
 def test_the_pace_of_a_run_leaves_out_what_was_skipped():
     now = [0.0]
-    shown = progress.Progress(100, Path("out"), clock=lambda: now[0])
+    shown = streams.Progress(100, Path("out"), clock=lambda: now[0])
     for status in ["skipped"] * 40 + ["done"] * 19 + ["failed"]:
         shown.show(Record("a", "a", status))
     now[0] = 600.0
@@ -263,7 +263,7 @@ def test_the_pace_of_a_run_leaves_out_what_was_skipped():
 
 def test_a_long_run_without_a_terminal_tells_now_and_then_how_far_it_is(capsys):
     now = [0.0]
-    shown = progress.Progress(9, Path("out"), clock=lambda: now[0])
+    shown = streams.Progress(9, Path("out"), clock=lambda: now[0])
     for _ in range(3):
         now[0] += 40
         shown.show(Record("a", "a", "done", objects=1, threshold=1.0))

@@ -9,8 +9,6 @@ import pytest
 from batches import label_here, names, record, refused, summary, tiff
 from equilabel import segment
 from equilabel.cli import batch, main
-from equilabel.cli.progress import describe
-from equilabel.cli.records import Record
 from equilabel.storage.tiff import read_tiff
 
 Y, X = np.mgrid[:40, :60]
@@ -42,7 +40,7 @@ def test_one_image(files, capsys):
     points = ["--markers", "seeds/day1/a_points.tif", "--mask", "left.tif", "--grow", "2"]
     assert main(["segment", "in/day1/a.tif", *points]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("in/day1/a.tif: 2 objects, threshold 20, grow 2 px, split at markers, ")
+    assert said.startswith("in/day1/a.tif: 2 objects, threshold 20, grow 2 px, ")
     np.testing.assert_array_equal(found("a_labels.tif"), expected.labels)
     assert pd.read_csv("a_table.csv").area.tolist() == expected.table.area.tolist()
 
@@ -124,15 +122,3 @@ def test_results_do_not_replace_the_markers(files, capsys):
     assert "results must not replace an input; got 'a_labels.tif'" in said
     out = ["batch", "in/day1/a.tif", "--out", ".", "--markers", "a_labels.tif", "--overwrite"]
     assert "results must not replace an input" in refused(capsys, *out)
-
-
-def test_the_line_of_a_run_says_that_it_splits_along_dark_lines(files, capsys):
-    by = ["--split", "--split-by", "intensity"]
-    assert main(["segment", "in/day1/a.tif", *by]) == 0
-    assert ", split along dark lines, " in capsys.readouterr().out
-    assert main(["segment", "in/day1/a.tif", *by[1:], "--markers", "left.tif"]) == 0
-    assert ", split at markers, " in capsys.readouterr().out
-    assert main(["batch", "in/day1/a.tif", "--out", "out", *by, "--dark"]) == 0
-    assert ", split along bright lines, " in capsys.readouterr().out
-    measured = Record("a.tif", "a", "done", objects=1)
-    assert "split" not in describe(measured, "split at markers")

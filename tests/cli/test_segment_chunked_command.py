@@ -174,16 +174,16 @@ def test_gray_values_of_colors_need_the_whole_image(here, capsys):
 
 STOPPED = """
 import os, signal, sys
-import equilabel.cli.chunked as chunked
+import equilabel.cli.streams as streams
 from equilabel.cli import main
 
-class Stopping(chunked.BlockProgress):
+class Stopping(streams.Stages):
     def __call__(self, stage, done, total):
         super().__call__(stage, done, total)
         if (stage, done) == ("write", 5):
             os.kill(os.getpid(), signal.SIGINT)
 
-chunked.BlockProgress = Stopping
+streams.Stages = Stopping
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -239,7 +239,7 @@ def test_objects_of_a_zarr_are_split_in_chunks_and_a_note_names_those_left_whole
     scan()
     words = ["segment", "scan.ome.zarr", "--channel", "DAPI", *WORDS, "--split", "1um"]
     words += ["--chunks", "6,16,16", "--out"]
-    assert "--chunks needs an image in chunks; got --grow, which" in refused(
+    assert "with --chunked; got --grow, which needs the image as a whole" in refused(
         capsys, *words, "out", "--grow", "1"
     )
     assert main([*words, "out"]) == 0

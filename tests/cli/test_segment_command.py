@@ -5,7 +5,6 @@ import inspect
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -166,24 +165,11 @@ def test_a_refusal_compiles_nothing(here, monkeypatch):
     assert not [path for path in Path("cache").rglob("*") if path.is_file()]
 
 
-def test_who_reads_a_pipe_is_told_what_takes_long(capsys, monkeypatch):
-    monkeypatch.setattr(streams, "PAUSE", 0.02)
-    with streams.Waiting() as waiting:
-        waiting("split")
-        time.sleep(0.1)
-        waiting.compiling(1, busy=True)
-        waiting.compiling(2, busy=True)
-        time.sleep(0.1)
-        waiting.compiling(2, busy=False)
-    said = capsys.readouterr()
-    assert said.out == ""
-    lines = said.err.splitlines()
-    assert "equilabel: splitting objects, 0 s" in lines
-    assert "equilabel: compiling, first time only: 2 functions, 0 s" in lines
-
-
-def test_a_quick_image_is_waited_for_in_silence(capsys):
-    with streams.Waiting() as waiting:
-        waiting("split")
-        waiting.compiling(1, busy=True)
-    assert capsys.readouterr() == ("", "")
+def test_who_reads_a_pipe_is_told_once_that_code_is_compiled(capsys):
+    waiting = streams.Stages()
+    waiting("split")
+    waiting.compiling(1, busy=True)
+    waiting.compiling(2, busy=True)
+    waiting.compiling(2, busy=False)
+    said = "equilabel: compiling, first time only: 1 function, which may take half a minute.\n"
+    assert capsys.readouterr() == ("", said)

@@ -5,7 +5,6 @@ import os
 import sys
 import threading
 from functools import wraps
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numba
@@ -14,9 +13,7 @@ import pytest
 
 from batches import picture, tiff
 from equilabel import segment
-from equilabel.cli import main, one, streams, workers
-from equilabel.cli.options import Options
-from equilabel.cli.records import provenance
+from equilabel.cli import main, one, streams
 from equilabel.devices import compiling, jit, threads
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
@@ -161,28 +158,6 @@ def test_label_says_so_on_the_terminal(tmp_path, monkeypatch, terminal):
     monkeypatch.setattr(one, "label_one", label)
     assert main(["segment", str(tiff(tmp_path / "a.tif")), "--out", str(tmp_path)]) == 0
     assert "\rcompiling, first time only: 1 function" in terminal
-
-
-@compiled
-@pytest.mark.usefixtures("folder")
-def test_a_worker_says_so_before_its_answer(monkeypatch):
-    class Connection(list):
-        send = list.append
-
-        def poll(self, _):
-            return True
-
-        def recv(self):
-            raise EOFError
-
-    monkeypatch.setattr(workers, "check", lambda _, **__: "" if fresh()(21) == 42 else "wrong")
-    monkeypatch.setattr(workers, "_follow", lambda: None)
-    monkeypatch.setattr(workers.streams, "ignore", lambda: None)
-    sent = Connection()
-    options, here = Options(), Path.cwd()
-    workers.serve(sent, workers.Run(options, provenance(options), here, here, 1))
-    assert sent == ["compiling, first time only: 1 function", "", ""]
-    assert [type(each) for each in sent] == [workers.News, workers.News, str]
 
 
 # ------------------------------------------------------------- tiny images first

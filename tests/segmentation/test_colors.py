@@ -60,7 +60,7 @@ def test_commands_take_a_color(here, capsys, name):
     else:
         Image.fromarray(PINK).save(name)
     assert main(["segment", name]) == 1
-    assert "Pass --channel gray, or one of red, green" in capsys.readouterr().err
+    assert "must be one of gray, red, green, blue, hema" in capsys.readouterr().err
     for color in ("gray", "Eosin", "blue", "2"):
         assert main(["segment", name, "--channel", color, "--sigma", "1", "--overwrite"]) == 0
         channel = 2 if color == "2" else color.lower()

@@ -4,46 +4,31 @@ from __future__ import annotations
 
 import platform
 import signal
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import equilabel
 from equilabel.storage.files import flush_folder, replacing
-from equilabel.storage.memory import free, readable
+from equilabel.storage.memory import readable
 from equilabel.storage.table import Part, merge_tables
 
-from . import folder, progress, trial
+from . import folder, records, streams, trial
 from .inputs import Input, add_files, expanded, find, find_pairs, printable, refuse_clashes
 from .one import Job, examine
 from .options import Options, RefusedError, RunOptions, refuse, refuse_both
-from .progress import images
-from .records import (
-    OBJECTS,
-    OF_RUN,
-    REPORT,
-    RUN,
-    STATE,
-    SUMMARY,
-    Earlier,
-    Facts,
-    Provenance,
-    Record,
-    facts_of,
-    group_of,
-    provenance,
-    write_run,
-    written_by,
-)
+from .records import REPORT, RUN, SUMMARY, Earlier, Facts, Record, provenance, write_run
 from .report import compare, page, read_groups, read_thumbnails
-from .results import lengths, write_summary
-from .streams import collecting, complain, explain, say
-from .workers import Run, check_scheduler, label_all, label_on_cluster, settling
+from .results import write_summary
+from .streams import collecting, complain, explain, images, say
+from .workers import Run, check_scheduler, label_all, label_on_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,10 +47,8 @@ def run(
 ) -> int:
     """Label many images, or measure labels, write the results to `out`, and return the exit code.
 
-    The exit code is 0, 1 if an image failed, or 128 plus the number of the signal that interrupted
-    the run. `words` are files, folders and patterns; if there are none, the images of `earlier` are
-    used. `image` is the image, or the folder of images, in which labels are measured. Raises
-    RefusedError before anything is computed or written.
+    Without `words`, the images of `earlier` are used. `image` is an image, or a folder of images,
+    in which labels are measured. Raises RefusedError before anything is computed or written.
     """
     _check(how)
     trial.check_formats(options)
@@ -82,7 +65,8 @@ def run(
     skipped = [*(earlier.notes if earlier else ()), *skipped]
     refuse_clashes(inputs, options.endings())
     if how.group is None and (earlier is not None or how.resume):
-        how = replace(how, group=earlier.group if earlier else group_of(facts_of(out / RUN)))
+        group = earlier.group if earlier else records.group_of(records.facts_of(out / RUN))
+        how = replace(how, group=group)
     groups = read_groups(how.group, [printable(item.path) for item in inputs])
     files = [printable(item.path) for item in inputs if how.group and not item.complaint]
     if lacking := [file for file in files if not any(groups(file).values())]:
@@ -105,16 +89,13 @@ def _check(how: RunOptions) -> None:
     refuse_both(how.resume, how.overwrite)
     try:
         Path.cwd()
-    except OSError as error:
-        refuse(
-            f"the working directory must exist; got {error.strerror!r} for it. "
-            "Change to another folder."
-        )
+    except OSError:
+        refuse("the working directory must exist; got none. Change to another folder.")
 
 
 def _check_folder(
     out: Path, inputs: Sequence[Input], options: Options, how: RunOptions
-) -> Provenance:
+) -> records.Provenance:
     """Return parameters and versions; raise RefusedError if results would be lost or mixed."""
     present = folder.refuse_losses(out, inputs, options, replace=how.resume or how.overwrite)
     made_with = provenance(options)
@@ -136,7 +117,7 @@ class Batch:
     out: Path  # the output folder, locked for this run
     options: Options
     how: RunOptions
-    provenance: Provenance
+    provenance: records.Provenance
     place: Path  # the folder in `out` for unfinished files
     skipped: Sequence[str]  # lines about files that are left out, printed when work begins
     groups: Groups
@@ -154,7 +135,7 @@ class Batch:
             for number, item in enumerate(self.inputs):
                 if item.complaint:
                     self.records[number] = self.blank(item, "failed", item.complaint)
-            shown = progress.Progress(len(self.inputs), self.out, self.options.splitting)
+            shown = streams.Progress(len(self.inputs), self.out)
             try:
                 if jobs := self.jobs(heard, shown.tell):
                     self.label(jobs, shown, heard)
@@ -168,7 +149,7 @@ class Batch:
                 trouble = explain(error)
             return self.close(heard, trouble)
 
-    def label(self, jobs: Sequence[Job], shown: progress.Progress, heard: Sequence[int]) -> None:
+    def label(self, jobs: Sequence[Job], shown: streams.Progress, heard: Sequence[int]) -> None:
         """Label images in processes, or on a cluster, and keep their results."""
         count, where = self.how.jobs, self.how.scheduler
         given = self.options, self.provenance, self.folder, self.place, count, self.how.time_limit
@@ -177,17 +158,25 @@ class Batch:
         calls: Any = {"stop": lambda: bool(heard), "begin": partial(self.begin, shown)}
         shown.tell("starting processes (in a new installation, this compiles for some time)")
         work = label(jobs, Run(*given), **calls)
-        with closing(work), settling(self.keep, shown.show, threads) as add:
+        turn, under_way = Lock(), deque[Future[None]]()
+
+        def settle(job: Job, record: Record) -> None:
+            record = self.keep(job, record)
+            with turn:
+                shown.show(record)
+
+        with closing(work), ThreadPoolExecutor(threads, "settling") as pool:
             for job, record in work:
                 if not self.declared:
                     self.declare()
-                add(job, record)
+                while len(under_way) >= threads or (under_way and under_way[0].done()):
+                    under_way.popleft().result()
+                under_way.append(pool.submit(settle, job, record))
+        for each in under_way:
+            each.result()
 
-    def begin(self, shown: progress.Progress) -> None:
-        """Print the files that are left out, the heading, and what needs no labeling.
-
-        The options have passed their trial, so what killed runs left is not needed any more.
-        """
+    def begin(self, shown: streams.Progress) -> None:
+        """Clear what killed runs left, and print the heading, what is left out and what is kept."""
         if shown.begun:
             return
         folder.clear_others(self.place)
@@ -204,11 +193,7 @@ class Batch:
         return Record(printable(item.path), printable(item.name), status, error=error)
 
     def jobs(self, heard: Sequence[int], tell: Callable[[str], None]) -> list[Job]:
-        """List the images to label; with --resume, keep those that are complete and unchanged.
-
-        Processes take seconds to start, and nothing is printed or declared before the options have
-        passed their trial in one of them.
-        """
+        """List the images to label; with --resume, keep those that are complete and unchanged."""
         jobs = [
             Job(**vars(item), number=number, place=self.place / str(number))
             for number, item in enumerate(self.inputs)
@@ -217,7 +202,7 @@ class Batch:
         if not self.how.resume:
             return jobs
 
-        facts = facts_of(self.out / RUN)
+        facts = records.facts_of(self.out / RUN)
 
         def find(job: Job) -> Record | None:
             given = self.out, self.options, self.provenance.fingerprint, facts
@@ -236,42 +221,41 @@ class Batch:
         """Move the results of an image, and its record, to their final names."""
         if record.status == "done":
             try:
-                folder.settle(job.place, self.out, job.name, self.options)
+                own = records.record_path(self.out, job.name)
+                finals = {**self.options.finals(self.out, job.name), "record": own}
+                every = [self.out / f"{job.name}{each}" for each in self.options.all_endings()]
+                folder.settle(job.place, finals, every)
             except OSError as error:
                 record = replace(record, status="failed", error=explain(error), outputs={})
         self.records[job.number] = record
         return record
 
     def declare(self) -> None:
-        """Write the record of this run to the folder, before the first result gets its final name.
-
-        Removes the summary, the report and the table of all objects of an earlier run, because they
-        would not fit the new results.
-        """
+        """Write run.json before the first result, and remove what would not fit the new results."""
         try:
             self.publish(RUN, "running", [])
             self.pictures = read_thumbnails(self.out / REPORT) if self.how.resume else {}
-            for name in set(OF_RUN) - {RUN}:
+            for name in set(records.OF_RUN) - {RUN}:
                 (self.out / name).unlink(missing_ok=True)
-            (self.out / STATE).mkdir(exist_ok=True)
+            (self.out / records.STATE).mkdir(exist_ok=True)
         except OSError as error:
             refuse(explain(error))
         self.declared = True
 
-    def publish(self, name: str, status: str, records: list[Record]) -> None:
+    def publish(self, name: str, status: str, entries: list[Record]) -> None:
         """Write a file of the run; it gets its final name when it is complete."""
         if name == RUN:
-            write_run(self.place / name, self.facts(status), records)
+            write_run(self.place / name, self.facts(status), entries)
         elif name == REPORT:
             names = [item.name for item in self.inputs]
-            tables = compare(records, self.groups)
-            parts = page(self.facts(status), records, names, self.out, self.pictures, tables)
+            tables = compare(entries, self.groups)
+            parts = page(self.facts(status), entries, names, self.out, self.pictures, tables)
             with replacing(self.place / name) as unfinished:
                 unfinished.write_text("".join(parts), "utf-8", "backslashreplace")
-        elif name in OBJECTS:
+        elif name in records.OBJECTS:
             self.merge(self.place / name)
         else:
-            write_summary(self.place / name, records, self.groups)
+            write_summary(self.place / name, entries, self.groups)
         (self.place / name).replace(self.out / name)
         flush_folder(self.out)
 
@@ -281,7 +265,7 @@ class Batch:
         parts = [
             Part(
                 record.file,
-                lengths(record),
+                record.unit if record.spacing else trial.PIXEL,
                 self.out / f"{self.inputs[number].name}{ending}",
                 self.groups(record.file),
             )
@@ -302,17 +286,18 @@ class Batch:
                 self.records[number] = self.blank(item, "interrupted")
         failed = any(record.status == "failed" for record in self.records.values())
         status = "interrupted" if heard else "failed" if failed or trouble else "done"
-        records = [record for _, record in sorted(self.records.items())]
-        found = any(record.complete for record in records)
-        for name in (RUN, SUMMARY, REPORT, *([f"objects.{self.options.format}"] if found else [])):
+        entries = [record for _, record in sorted(self.records.items())]
+        found = any(record.complete for record in entries)
+        tables = [f"objects.{self.options.format}"] if found else []
+        for name in (RUN, SUMMARY, REPORT, *tables):
             try:
-                self.publish(name, status, records)
+                self.publish(name, status, entries)
             except Exception as error:  # whatever is wrong, write the other files
                 trouble = trouble or explain(error)
         names = {item.name for item in self.inputs if not item.complaint}
         others = folder.count_others(self.out, names)
         seconds = perf_counter() - self.clock
-        progress.close(records, self.out, self.options, seconds=seconds, others=others)
+        streams.close(entries, self.out, self.options, seconds=seconds, others=others)
         if trouble:
             complain(trouble)
         return 128 + heard[0] if heard else int(failed or bool(trouble))
@@ -325,7 +310,7 @@ class Batch:
             reports = [asdict(report) for report in equilabel.devices()]
         return {
             "status": status,
-            **written_by(self.folder),
+            **records.written_by(self.folder),
             "begun": self.begun.isoformat(timespec="seconds"),
             "ended": datetime.now().astimezone().isoformat(timespec="seconds"),
             "seconds": round(perf_counter() - self.clock, 3),
@@ -355,46 +340,36 @@ def rehearse(
     for line in skipped:
         say(line)
     say(f"dry run: {images(len(inputs))}, results would be in {printable(out)}")
-    needs, sizes, kept, failed = [0], 0, 0, 0
-    made_with, facts = provenance(options).fingerprint, facts_of(out / RUN)
-    names = {item.name for item in inputs if how.resume and not item.complaint}
+    count = dict.fromkeys(("labeled", "kept", "fail"), 0)
+    made_with, facts = provenance(options).fingerprint, records.facts_of(out / RUN)
     for item in inputs:
-        name = printable(item.path)
-        if item.name in names and folder.find_kept(item, out, options, made_with, facts):
-            say(f"{name}: complete and unchanged; kept")
-            kept += 1
-            continue
-        try:
-            size, need, text = _describe(item, out, options)
-        except Exception as error:
-            say(f"{name}: would fail: {explain(error)}")
-            failed += 1
-            continue
-        say(f"{name}: {text}, takes about {readable(need)} of memory")
-        needs.append(need)
-        sizes += size
-    words = "measured" if options.command == "measure" else "labeled"
-    parts = [f"{len(needs) - 1} would be {words}", f"{kept} kept", f"{failed} would fail"]
-    say(f"\n{images(len(inputs))}: {', '.join(part for part in parts if part[0] != '0')}")
-    allowed = readable(free() if options.memory_limit is None else options.memory_limit)
-    at_once = sum(sorted(needs)[-how.jobs :])
-    say(f"  pixels    {readable(sizes)} when decoded")
-    say(f"  memory    about {readable(max(needs))} for the largest image, of {allowed} allowed")
-    if how.jobs > 1:
-        say(f"            about {readable(at_once)} for the {how.jobs} largest, if they meet")
+        what, text = "kept", "complete and unchanged; kept"
+        wanted = how.resume and not item.complaint
+        if not (wanted and folder.find_kept(item, out, options, made_with, facts)):
+            try:
+                what, text = "labeled", _describe(item, out, options)
+            except Exception as error:
+                what, text = "fail", f"would fail: {explain(error)}"
+        say(f"{printable(item.path)}: {text}")
+        count[what] += 1
+    done = "measured" if options.command == "measure" else "labeled"
+    parts = [f"{count['labeled']} would be {done}", f"{count['kept']} kept"]
+    parts = [part for part in (*parts, f"{count['fail']} would fail") if part[0] != "0"]
+    say(f"\n{images(len(inputs))}: {', '.join(parts)}")
     say("  nothing was computed or written")
-    return int(failed > 0)
+    return int(count["fail"] > 0)
 
 
-def _describe(item: Input, out: Path, options: Options) -> tuple[int, int, str]:
-    """Return bytes of pixels, bytes of memory, and a description; raise the errors of reading."""
+def _describe(item: Input, out: Path, options: Options) -> str:
+    """Return the size of an image and the memory that it takes; raise the errors of reading."""
     if item.complaint:
         raise ValueError(item.complaint)
     if why := trial.why_in_blocks(item.path, options):
         from .chunked import describe_blocks
 
-        return describe_blocks(item.path, out, options, why)
-    headers = examine(item.files, options)
-    need = max(trial.forecast(header, options) for header in headers)
-    size = sum(header.nbytes for header in headers)
-    return size, need, f"{headers[0]}, {readable(size)}"
+        text, need = describe_blocks(item.path, out, options, why)
+    else:
+        headers = examine(item.files, options)
+        text = f"{headers[0]}, {readable(sum(header.nbytes for header in headers))}"
+        need = max(trial.forecast(header, options) for header in headers)
+    return f"{text}, takes about {readable(need)} of memory"

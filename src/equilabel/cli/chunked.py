@@ -23,6 +23,7 @@ from equilabel.storage.memory import free, readable
 from equilabel.storage.ome_zarr import find_image, is_zarr
 from equilabel.storage.remote import copy_tree
 
+from . import streams, trial
 from .inputs import printable, quoted, refuse_to_replace, stem
 from .options import (
     OME_ZARR,
@@ -34,21 +35,8 @@ from .options import (
     refuse_no_address,
 )
 from .options import TIFF as TIFF_LABELS
-from .progress import BlockProgress, describe, say_results
 from .records import Record, describe_result, provenance, write_record
 from .results import Made, column_units, describe_objects, summarize, write_results
-from .streams import Interrupted, complain, explain, told
-from .trial import (
-    Axes,
-    channels_and_pixels,
-    drawing,
-    find_axes,
-    in_blocks,
-    is_among_labels,
-    is_zarr_of_labels,
-    needs_whole,
-    try_axes,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -57,12 +45,12 @@ if TYPE_CHECKING:
     from equilabel import Segmentation
     from equilabel.array_types import HostArray
     from equilabel.chunked.viewing import LazyImage
-    from equilabel.storage.metadata import Header
+    from equilabel.storage.metadata import Header, TiffImage
 
 
 def refuse_whole(options: Options, why: str, typed: Collection[str] = ()) -> None:
     """Raise RefusedError if an option does not work block by block."""
-    whole = needs_whole(options)
+    whole = trial.needs_whole(options)
     others = {
         "slices": options.slices,
         "series": options.series,
@@ -76,8 +64,7 @@ def refuse_whole(options: Options, why: str, typed: Collection[str] = ()) -> Non
             remedy += ", or pass a larger --memory-limit"
         elif why == "a Zarr" and name in whole:
             remedy += "; an OME-Zarr that fits into memory takes it, where --out is a folder"
-        option = as_typed(name)
-        refuse(f"{option} needs the image as a whole, not chunks; got {why}. {remedy}.")
+        refuse(f"{as_typed(name)} needs the image as a whole, not chunks; got {why}. {remedy}.")
     if find_spec("zarr") is None:
         refuse(
             f"{why} needs zarr and Dask; got none installed. Install them with "
@@ -87,14 +74,11 @@ def refuse_whole(options: Options, why: str, typed: Collection[str] = ()) -> Non
 
 # ---- An image of `equilabel batch`, with the results of one in memory
 
-TYPES = (np.uint8, np.uint16, np.uint32)  # possible types of labels in a TIFF
-
 
 def label_in_blocks(path: Path, own: Path, options: Options, record: Record, why: str) -> Record:
     """Segment an image block by block, and write the same results as for an image in memory.
 
-    Labels are first stored as a Zarr. If they are to be written as a TIFF, they are copied to a
-    flat file in raster order, which the system caches as far as memory allows. Both are removed.
+    Labels are first stored as a Zarr. For a TIFF they are copied to a flat file in raster order.
     """
     from equilabel import segment_chunked
     from equilabel.chunked.viewing import open_labels
@@ -102,8 +86,8 @@ def label_in_blocks(path: Path, own: Path, options: Options, record: Record, why
     refuse_whole(options, why)
     header = read_header(path, series=options.series)
     record = replace(record, shape=header.shape, axes=header.axes)
-    axes = find_axes(path, options)
-    image = _open(path, axes)
+    whole, known, arguments = trial.find_axes(path, options)
+    image = _open(path, arguments)
     sides, workers, _ = choose_blocks(image, header, options)
     _refuse_without_room(own.parent.parent, image, options)
     own.parent.mkdir()  # fails if the run has ended and its folder is gone
@@ -111,8 +95,8 @@ def label_in_blocks(path: Path, own: Path, options: Options, record: Record, why
     stored = work / "labels.zarr"
     result = segment_chunked(
         path,
-        **{name: options.segment[name] for name in in_blocks()},
-        **axes.arguments,
+        **{name: options.segment[name] for name in trial.in_blocks()},
+        **arguments,
         chunks=sides,
         out=stored,
         workers=workers,
@@ -120,13 +104,11 @@ def label_in_blocks(path: Path, own: Path, options: Options, record: Record, why
     if options.labels_format == OME_ZARR:
         labels = open_labels(stored)
     else:
-        dtype = next((one for one in TYPES if result.num <= np.iinfo(one).max), np.int64)
-        labels = image.flatten(stored, work / "labels", dtype, sides)
+        labels = image.flatten(stored, work / "labels", np.min_scalar_type(int(result.num)), sides)
         shutil.rmtree(stored)
-    known: Any = axes.known  # a plain Zarr was refused
-    made = Made(result, labels, image, known, axes.interval, _origin(path))
+    made = Made(result, labels, image, known, whole.interval, _origin(path))
     said = () if is_zarr(path) else (f"Labeled block by block: {why}.",)
-    notes = (*axes.notes, *said, *filter(None, [_describe_values(image, sides)]))
+    notes = (*known.notes, *said, *filter(None, [_describe_values(image, sides)]))
     record = replace(record, notes=notes, **describe_objects(result))
     record = write_results(made, own, options, record)
     del made, labels
@@ -134,17 +116,17 @@ def label_in_blocks(path: Path, own: Path, options: Options, record: Record, why
     return record
 
 
-def describe_blocks(path: Path, out: Path, options: Options, why: str) -> tuple[int, int, str]:
-    """Return bytes of pixels, bytes of memory and a description; raise the errors of labeling."""
+def describe_blocks(path: Path, out: Path, options: Options, why: str) -> tuple[str, int]:
+    """Return a description of an image, and bytes of memory; raise the errors of labeling."""
     refuse_whole(options, why)
     header = read_header(path, series=options.series)
-    axes = find_axes(path, options)
-    given = {name: axes.arguments[name] for name in ("stacked", "spacing", "unit")}
-    try_axes(options, axes.names.replace("C", ""), given)
-    image = _open(path, axes)
+    _, known, arguments = trial.find_axes(path, options)
+    given = {name: arguments[name] for name in ("stacked", "spacing", "unit")}
+    trial.try_axes(options, known.axes, given)
+    image = _open(path, arguments)
     _, _, need = choose_blocks(image, header, options)
     _refuse_without_room(out, image, options)
-    return header.nbytes, need, f"{header}, {readable(header.nbytes)}, block by block"
+    return f"{header}, {readable(header.nbytes)}, block by block", need
 
 
 def choose_blocks(
@@ -154,15 +136,14 @@ def choose_blocks(
     from equilabel.chunked.viewing import blocks_within
 
     allowed = free() if options.memory_limit is None else options.memory_limit
-    bytes_each = channels_and_pixels(header)[0] * np.dtype(header.dtype).itemsize
+    bytes_each = trial.channels_and_pixels(header)[0] * np.dtype(header.dtype).itemsize
     base, each = of_elements(options.segment, bytes_each)
     sides, workers = blocks_within(image, max(0, allowed - base) // each)
-    need = max(base + workers * each * prod(sides), drawing(header, options))
+    need = max(base + workers * each * prod(sides), trial.drawing(header, options))
     if need > allowed:
         refuse(
             f"image must be labeled within --memory-limit, {readable(allowed)}; got {header}, "
-            f"which takes about {readable(need)} even block by block. Pass a larger --memory-limit"
-            f"{', or --no-overlay' * (options.overlay and drawing(header, options) > allowed)}."
+            f"which takes about {readable(need)} even block by block. Pass a larger --memory-limit."
         )
     return sides, workers, need
 
@@ -182,11 +163,10 @@ def _origin(path: Path) -> dict[str, float]:
     return {axis: first for axis, first in pairs if axis in "ZYX"}
 
 
-def _open(path: Path, axes: Axes) -> LazyImage:
+def _open(path: Path, given: dict[str, Any]) -> LazyImage:
     """Open the channel of an image that is labeled."""
     from equilabel.chunked.viewing import LazyImage
 
-    given = axes.arguments
     names = ("stacked", "channel_axis", "channel")
     return LazyImage(path, *(given.get(name) for name in names))
 
@@ -216,55 +196,44 @@ def run_in_chunks(
     typed: Collection[str],
     overwrite: bool,
 ) -> int:
-    """Label an image block by block; write labels (Zarr), table and record; return the exit code.
-
-    `path` and `out` may be at URLs, `how` are the values of `ChunkOptions`, `why` is the reason for
-    chunks, and `typed` are the options that the user typed. Raises RefusedError before anything is
-    written.
-    """
+    """Label an image (or one at a URL) block by block; return the exit code. See `one.run`."""
     refuse_whole(options, why, typed)
     refuse_no_address(how["scheduler"], "threads", "processes")
     resume = refuse_both(how["resume"], overwrite)
     options = replace(options, labels_format=OME_ZARR)
     try:
         places = find_places(path, out, options)
-        axes = find_axes(path, options)
+        found = trial.find_axes(path, options)
     except RefusedError:
         raise
     except Exception as error:
-        refuse(explain(error))
+        refuse(streams.explain(error))
     if not (resume or overwrite):
         refuse_losses(places)
-    progress = BlockProgress()
+    progress = streams.Stages()
     with setting_aside(places.labels, wanted=overwrite):
         try:
-            record, places = _label(path, places, options, how, axes, progress)
-        except Interrupted as stop:
+            record, places = _label(path, places, options, how, found, progress)
+        except streams.Interrupted as stop:
             begun = folder_for(places.labels)
             if not begun.exists():
                 raise
-            complain(
+            streams.complain(
                 f"interrupted in {progress}; what is done is kept in {printable(begun)}. To go on, "
                 f"run the same command with --resume{' in place of --overwrite' * overwrite}."
             )
             return 128 + stop.number
         except Exception as error:
-            message = _in_words(error)
+            message = streams.explain(error).replace(
+                "Run again with --resume=True", "Run again with --resume"
+            )
+            message = message.replace("Pass --no-resume to", "Pass --overwrite in its place to")
             if not progress.stage:
                 refuse(message)
-            complain(f"{printable(path)}: {message}")
+            streams.complain(f"{printable(path)}: {message}")
             return 1
-    say_results(describe(record), record.notes, places._asdict())
+    streams.say_results(streams.describe(record), record.notes, places._asdict())
     return 0
-
-
-def _in_words(error: Exception) -> str:
-    """Describe an error with the names of options in place of parameters."""
-    return (
-        explain(error)
-        .replace("Pass --no-resume to begin again", "Pass --overwrite in its place to begin again")
-        .replace("Run again with --resume=True", "Run again with --resume")
-    )
 
 
 def _label(
@@ -272,53 +241,71 @@ def _label(
     places: Places,
     options: Options,
     how: dict[str, Any],
-    axes: Axes,
-    progress: BlockProgress,
+    axes: tuple[TiffImage, trial.KnownAxes, dict[str, Any]],
+    progress: streams.Stages,
 ) -> tuple[Record, Places]:
     """Label an image, write its table and its record; return the record and where they are."""
     from equilabel import segment_chunked
-    from equilabel.storage.table import PARTS, write_table
 
     started, made_with = perf_counter(), provenance(options)
+    image, known, arguments = axes
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = segment_chunked(
             path,
-            **{name: options.segment[name] for name in in_blocks()},
-            **axes.arguments,
+            **{name: options.segment[name] for name in trial.in_blocks()},
+            **arguments,
             **{name: how[name] for name in how if name != "chunked"},
             out=places.labels,
             progress=progress,
         )
-    units = column_units(found.table.columns, len(found.spacing), axes.unit)
-    parts, notes = places.labels / PARTS, axes.notes
-    if parts.is_dir():  # a table of more than a million rows
-        places = places._replace(table=places.table.with_suffix(".parquet"))
-        if places.table != parts and is_remote(parts):
-            copy_tree(parts, places.table)
-        elif places.table != parts:
-            new = places.table.with_name(f".{places.table.name}.unfinished")
-            _remove(new)
-            shutil.copytree(parts, new)
-            _remove(places.table)
-            new.rename(places.table)
-        rows = f"The table has {found.num:,} rows: it is a folder of Parquet files, in their order."
-        notes = (*notes, rows)
-    else:
-        if is_folder(places.table):
-            _remove(places.table)
-        write_table(places.table, found.table, units=units if options.unit_row else None)
-    for former in set(_tables(places)) - {places.table}:
-        _remove(former)
-    record = _record(path, places, found, axes, units)
-    record = replace(
-        record,
-        notes=tuple(dict.fromkeys((*notes, *told(caught)))),
+    units = column_units(found.table.columns, len(found.spacing), known.length)
+    places, more = _write_table(places, found, units if options.unit_row else None)
+    at_url, file = is_remote(places.table), printable(places.table.name)
+    table: Any = {"file": file, "sha256": ""} if at_url else describe_result(places.table, file)
+    table["units"] = units
+    labels = printable(places.labels.name)  # has no checksum, because each chunk has its own
+    record = Record(
+        printable(path),
+        labels,
+        "done",
+        **describe_objects(found),
+        shape=image.pixels.shape,
+        axes=image.axes,
+        spacing=known.measured,
+        unit=known.unit if known.measured else "",
+        statistics=summarize(found.table),
+        outputs={"labels": {"file": labels, "sha256": ""}, "table": table},
+        notes=tuple(dict.fromkeys((*known.notes, *more, *streams.told(caught)))),
         seconds=perf_counter() - started,
         fingerprint=made_with.fingerprint,
     )
     write_record(places.record, record, made_with, alone=True)
     return record, places
+
+
+def _write_table(
+    places: Places, found: Segmentation, units: dict[str, str] | None
+) -> tuple[Places, list[str]]:
+    """Write the table in place of earlier ones; return where it is, and a note if it is long."""
+    from equilabel.storage.table import PARTS, write_table
+
+    parts = places.labels / PARTS
+    for former in set(_tables(places)) - {parts}:
+        _remove(former)
+    if not parts.is_dir():
+        write_table(places.table, found.table, units=units)
+        return places, []
+    places = places._replace(table=places.table.with_suffix(".parquet"))
+    if places.table != parts and is_remote(parts):
+        copy_tree(parts, places.table)
+    elif places.table != parts:
+        new = places.table.with_name(f".{places.table.name}.unfinished")
+        _remove(new)
+        shutil.copytree(parts, new)
+        new.rename(places.table)
+    rows = f"The table has {found.num:,} rows: it is a folder of Parquet files, in their order."
+    return places, [rows]
 
 
 def _tables(places: Places) -> list[Path]:
@@ -334,28 +321,6 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _record(
-    path: Path, places: Places, found: Segmentation, axes: Axes, units: dict[str, str]
-) -> Record:
-    """Return the record of the results; labels have no checksum, because each chunk has its own."""
-    file = printable(places.table.name)
-    at_url = is_remote(places.table)
-    table: Any = {"file": file, "sha256": ""} if at_url else describe_result(places.table, file)
-    table["units"] = units
-    return Record(
-        printable(path),
-        printable(places.labels.name),
-        "done",
-        **describe_objects(found),
-        shape=axes.shape,
-        axes=axes.names,
-        spacing=axes.known.measured if axes.known else {},
-        unit=axes.unit if axes.known and axes.known.measured else "",
-        statistics=summarize(found.table),
-        outputs={"labels": {"file": printable(places.labels.name), "sha256": ""}, "table": table},
-    )
-
-
 # ---------------------------------------------------------------------------- where the results are
 
 
@@ -368,14 +333,9 @@ class Places(NamedTuple):
 
 
 def find_places(path: Path, out: Path, options: Options) -> Places:
-    """Return the paths of the results of the image at `path`.
-
-    `out` is a folder for all results, or the Zarr of labels itself: if its name ends in ``.zarr``,
-    or if it is in the folder ``labels`` of an OME-Zarr. The table and the record are then inside.
-    Raises RefusedError if the image would be damaged.
-    """
+    """Return the paths of the results, in a folder or in the Zarr of labels that `out` is."""
     table = f"table.{options.format}"
-    if is_zarr_of_labels(out):
+    if trial.is_zarr_of_labels(out):
         places = Places(out, out / table, out / "record.json")
     else:
         name = stem(path)
@@ -383,7 +343,7 @@ def find_places(path: Path, out: Path, options: Options) -> Places:
             out / f"{name}_labels.zarr", out / f"{name}_{table}", out / f"{name}_record.json"
         )
     image, labels = path.resolve(), places.labels.resolve()
-    inside = image in labels.parents and not is_among_labels(places.labels)
+    inside = image in labels.parents and not trial.is_among_labels(places.labels)
     if labels == image or labels in image.parents or inside:
         remedy = "Choose another folder"
         if find_image(path).group is not None:
@@ -416,10 +376,7 @@ def _is_there(path: Any) -> bool:
 
 @contextmanager
 def setting_aside(labels: Path, *, wanted: bool) -> Iterator[None]:
-    """Keep earlier labels (a Zarr) until new ones are complete; restore them if none were begun.
-
-    At a URL nothing can be renamed: earlier labels are refused there.
-    """
+    """Keep earlier labels (a local Zarr) until there are new ones; restore them if none began."""
     kept = labels.with_name(f".{labels.name}.replaced")
     if wanted and not is_remote(labels) and is_zarr(labels):
         if kept.exists():

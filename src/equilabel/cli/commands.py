@@ -10,25 +10,18 @@ from typing import Annotated, Any
 import typer
 
 from . import parsing as given
+from . import streams
 from .inputs import quoted
 from .options import ChunkOptions, RefusedError, RunOptions, refuse
-from .parsing import complete, read, read_options, refuse_missing, takes_options
-from .streams import (
-    Interrupted,
-    complain,
-    explain,
-    name_options,
-    one_line,
-    open_standard,
-    raising,
-    silence,
-)
+from .parsing import complete, read, read_options, takes_options
 
 # Packages that may matter to a fault, beside those that records name.
 BESIDE = (
     *("typer", "xxhash", "msgspec", "dask", "distributed", "cupy-cuda12x", "cupy-cuda13x"),
     *("napari", "magicgui", "qtpy", "superqt", "pyqt5", "pyqt6", "pyside6"),
 )
+UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]  # click's, not exported
+MISSING = "Missing argument {!r}"
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
@@ -123,7 +116,7 @@ def batch(
     from .batch import run
 
     if from_ is None and not inputs:
-        refuse_missing("INPUT...", context)
+        raise UsageError(MISSING.format("INPUT..."), context)
     chosen, earlier = _chosen(context, from_, {**options, "inputs": inputs})
     how = RunOptions(**read(RunOptions, options))
     return run(inputs or [], out, chosen, how, earlier=earlier)
@@ -219,7 +212,7 @@ def measure(
     from .batch import run
 
     if from_ is None and not labels:
-        refuse_missing("LABELS...", context)
+        raise UsageError(MISSING.format("LABELS..."), context)
     if from_ is not None and image is not None and not labels:
         refuse(
             f"--image needs LABELS beside --from; got {quoted(image)} alone. Pass LABELS, or leave "
@@ -266,10 +259,10 @@ def relate(
 
     Exit codes: 0, the tables were written; 1, a file failed; 2, the command was refused.
     """
-    from .related import run
+    from .one import run_relate
 
     overwrite = read(RunOptions, options)["overwrite"]
-    return run(labels, to, out, read_options(options), overwrite=overwrite)
+    return run_relate(labels, to, out, read_options(options), overwrite=overwrite)
 
 
 def _chosen(context: typer.Context, from_: Path | None, values: dict[str, Any]) -> tuple[Any, Any]:
@@ -296,7 +289,7 @@ def devices(
     ] = False,
 ) -> None:
     """List the devices that can compute, and say why others cannot be used."""
-    from textwrap import fill
+    from textwrap import fill, indent
 
     import equilabel
 
@@ -307,10 +300,7 @@ def devices(
         verdict = "can be used" if each.available else "cannot be used"
         typer.echo(f"{each.name:8}{verdict:16}{each.description}")
         for text in filter(None, (each.reason, each.note)):
-            indent = " " * 24
-            typer.echo(
-                fill(name_options(text), 88, initial_indent=indent, subsequent_indent=indent)
-            )
+            typer.echo(indent(fill(streams.name_options(text), 64), " " * 24))
 
 
 def _installation() -> dict[str, str]:
@@ -338,49 +328,42 @@ def _installation() -> dict[str, str]:
 
 # ---- The program: runs a command, prints errors in one line, returns the exit code
 
-UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]  # click's, not exported
 INTERRUPTED = 130  # 128 + the number of SIGINT
 
 
 def run_words(arguments: Sequence[str] | None) -> int:
     """Run the command that the words name, by default those of this process. See `cli.main`."""
-    open_standard()
+    streams.open_standard()
     words = complete(sys.argv[1:] if arguments is None else arguments)
     try:
-        with raising():
+        with streams.handling(streams.interrupt):
             code = app(words or ["--help"], prog_name="equilabel", standalone_mode=False)
             sys.stdout.flush()
     except RefusedError as error:
-        return _refuse(str(error))
+        message = str(error)
     except UsageError as error:
         command = error.ctx.command_path if error.ctx else "equilabel"
-        return _refuse(f"{error.format_message().rstrip('.')}. See `{command} --help`.")
-    except Interrupted as error:
-        complain("interrupted; nothing was written.")
+        message = f"{error.format_message().rstrip('.')}. See `{command} --help`."
+    except streams.Interrupted as error:
+        streams.complain("interrupted; nothing was written.")
         return 128 + error.number
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except SystemExit:  # raised by typer if the reader of a pipe has gone
         return 1
-    except OSError as error:
-        return _fail(error)
+    except OSError as error:  # most likely from writing to standard output
+        streams.silence("stdout")
+        said = f"standard output must take text; got {error.strerror!r}."
+        if not isinstance(error, BrokenPipeError):
+            streams.complain(said if error.filename is None else streams.explain(error))
+        return 1
     except Exception as error:
         place = extract_tb(error.__traceback__)[-1]
-        complain(f"{explain(error)} ({Path(place.filename).name}, line {place.lineno})")
+        streams.complain(
+            f"{streams.explain(error)} ({Path(place.filename).name}, line {place.lineno})"
+        )
         return 1
-    return code or 0
-
-
-def _refuse(message: str) -> int:
-    complain(one_line(message))
+    else:
+        return code or 0
+    streams.complain(streams.one_line(message))
     return 2
-
-
-def _fail(error: OSError) -> int:
-    """Print an error of the system, most likely from writing to standard output."""
-    silence("stdout")
-    if error.filename is None and not isinstance(error, BrokenPipeError):
-        complain(f"standard output must take text; got {error.strerror!r}.")
-    elif error.filename is not None:
-        complain(explain(error))
-    return 1

@@ -1,12 +1,7 @@
 """The output folder: who may write to it, how results get their names, and what is resumed.
 
-What `--resume` does with the results of earlier runs:
-
-- *Refused*, the whole run: `refuse_difference`, if options or versions are not those of the results
-  there, or run.json cannot be read.
-- *Kept*, an image: `find_kept`, if its record is whole and fits these options and versions, and the
-  image and all results have the checksums in it.
-- *Labeled anew*: every other image.
+With `--resume`, `refuse_difference` may refuse the whole run; an image is kept if `find_kept`
+returns its record, or else labeled anew.
 """
 
 from __future__ import annotations
@@ -35,7 +30,7 @@ from .inputs import ZARR, Input, is_same, printable, quoted
 from .options import Options, RefusedError, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 
 # ---- The lock of a run, and its folder for unfinished files
@@ -47,10 +42,8 @@ UNFINISHED, CLAIM = ".unfinished", "claim"
 def claimed(out: Path) -> Iterator[Path]:
     """Lock a folder for one run, and yield a new folder in it for unfinished files.
 
-    Only this run uses the new folder; processes that survived a killed run have another one. It is
-    removed at the end. Folders of killed runs stay until the run calls `clear_others`. The lock
-    ends with the process. Raises RefusedError if the folder cannot be written, or if another run
-    has locked it.
+    Processes that survived a killed run have another folder, which stays until `clear_others`.
+    Raises RefusedError if the folder cannot be written, or if another run has locked it.
     """
     unfinished = out / UNFINISHED
     new = [folder for folder in (out, *out.parents) if not os.path.lexists(folder)]
@@ -112,12 +105,7 @@ RECORD = "record.json"  # of an image whose results do not have their final name
 def refuse_losses(
     out: Path, inputs: Sequence[Input], options: Options, *, replace: bool
 ) -> list[Path]:
-    """Return earlier results of the images; raise RefusedError if files would be lost.
-
-    Raises if a result would lie outside the folder, replace an input, or replace an earlier result
-    although `replace` is False. The returned paths include kinds of results that this run does not
-    write, which would stay beside the new ones.
-    """
+    """Return earlier results of the images; raise RefusedError if files would be lost."""
     images = [item for item in inputs if not item.complaint]
     files = [path for item in images for path in item.files.values()]
     sources, root = {_identity(path): path for path in files}, Path(os.path.realpath(out))
@@ -176,28 +164,24 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def settle(place: Path, out: Path, name: str, options: Options) -> None:
+def settle(place: Path, finals: Mapping[str, Path], earlier: Iterable[Path]) -> None:
     """Flush the finished results of an image to the disk, and move them to their final names.
 
-    The record is moved last. It contains the checksums of the results, so results that fit the
-    record are complete, even after a crash. `place` holds results and record, on the same disk as
-    `out`, and is removed. Earlier results with other endings are removed. The record is
-    not flushed, because its checksum shows whether it is complete. Raises OSError if a final name
-    is taken by another folder.
+    `place`, on the same disk, holds them, and is removed. The record, the last of `finals`, is
+    moved last. It has the checksums of the results, so those that fit it are complete, even after a
+    crash. Raises OSError, before any file is moved, if another folder has a final name.
     """
-    finals = [out / f"{name}{ending}" for ending in options.endings().values()]
-    record = records.record_path(out, name)
-    for final in (*finals, record):
-        if is_obstacle(final):  # checked before any file is moved
+    *results, record = finals.values()
+    for final in (*results, record):
+        if is_folder(final) and not _is_store(final):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(final))
-    for result in (place / final.name for final in finals):
+    for result in (place / final.name for final in results):
         (flush_tree if result.is_dir() else flush_file)(result)
-    for ending in options.all_endings():
-        if (earlier := out / f"{name}{ending}") not in finals:
-            put_away(earlier, place)
-    folder = (out / name).parent
+    for former in set(earlier).difference(finals.values()):
+        put_away(former, place)
+    folder = results[0].parent
     folder.mkdir(parents=True, exist_ok=True)
-    for final in finals:
+    for final in results:
         give_name(place / final.name, final)
     record.parent.mkdir(exist_ok=True)
     flush_folder(folder)
@@ -206,16 +190,8 @@ def settle(place: Path, out: Path, name: str, options: Options) -> None:
     shutil.rmtree(place, ignore_errors=True)
 
 
-def is_obstacle(final: Path) -> bool:
-    """Return whether a folder that is not an earlier result has the final name of a result."""
-    return is_folder(final) and not _is_store(final)
-
-
 def give_name(result: Path, final: Path) -> None:
-    """Move a result to its final name; an earlier Zarr goes to the folder of the new one.
-
-    A folder cannot be replaced atomically. After a crash in between, nothing has the final name.
-    """
+    """Move a result to its final name; an earlier Zarr goes first, as folders are not replaced."""
     if is_folder(final) or result.is_dir():
         put_away(final, result.parent)
     result.replace(final)
@@ -243,7 +219,7 @@ def refuse_difference(out: Path, now: records.Provenance) -> None:
     """Raise RefusedError if the results of two different runs would be mixed."""
     path = out / records.RUN
     remedy = "Pass --overwrite to compute all results again, or choose another folder."
-    found = records.differences(now, records.read_run(path, "--resume", remedy))
+    found = records.differences(now, records.made_with(records.read_run(path, "--resume", remedy)))
     if found:
         refuse(
             f"--resume needs the options and versions of the run that wrote {quoted(path)}; "
@@ -267,11 +243,7 @@ def count_others(out: Path, names: Collection[str]) -> int:
 def find_kept(
     item: Input, out: Path, options: Options, fingerprint: str, facts: records.Facts
 ) -> records.Record | None:
-    """Return the record of an image that is kept; None if it is to be labeled anew.
-
-    `facts` are those of the earlier run. Raises RefusedError if the results of this name are those
-    of another image, which still exists.
-    """
+    """Return the record of an image that is kept, else None; refuse results of another image."""
     name, files = item.name, list(item.files.values())
     record = records.read_record(records.record_path(out, name))
     if record is None or not record.complete or record.fingerprint != fingerprint:

@@ -12,7 +12,6 @@ from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from equilabel.storage.errors import in_words
 from equilabel.storage.files import is_remote, refuse_url
 from equilabel.storage.images import SUFFIXES, TIFF
 from equilabel.storage.ome_zarr import describes_labels, is_zarr
@@ -83,13 +82,9 @@ def located(word: Path | str, name: str, *, writes: bool = False) -> Any:
 def refuse_at_url(path: Any, out: Any) -> bool:
     """Return whether an image or its results are at a URL; refuse what has no chunks there."""
     if is_remote(path) and not is_zarr(path):
-        try:
-            got = f"a {path.fs.info(path.path)['type']}"
-        except Exception as error:  # each store raises its own
-            got = in_words(error)
         refuse(
-            f"IMAGE at a URL must be a Zarr that can be read; got {quoted(path)}, {got}. Check URL "
-            "and permission. Other images, such as TIFF: download them, and pass their path."
+            f"IMAGE at a URL must be a Zarr that can be read; got {quoted(path)}. Check URL and "
+            "permission. Other images, such as TIFF: download them, and pass their path."
         )
     if is_remote(out) and not (path.suffix.lower() in TIFF or is_zarr(path)):
         refuse(
@@ -102,9 +97,7 @@ def refuse_at_url(path: Any, out: Any) -> bool:
 # ---- Images in files, folders and patterns
 
 FILE, FOLDER, NOTHING = "a file", "a folder", "nothing"
-MOST_KINDS = 8  # kinds of files listed in a line
 RESULTS = {"_labels": "a label image", "_overlay": "an overlay"}
-DESCRIBED = "labels, as its description says"
 # What programs (equilabel, Cellpose, others) append to the name of an image. Longest first.
 LABELS = ("_segmentation", "_cp_masks", "_labels", "_masks", "_label", "_mask", "_seg")
 IMAGES = ("_image", "_img")
@@ -142,10 +135,9 @@ def find(
 ) -> tuple[list[Input], list[str]]:
     """Find images from names of files, folders and patterns; return them and the skipped files.
 
-    Each file is returned once, in the order of `words`, then of names. `labels` says that label
-    images are searched for, `slices` that each folder of images is one. The second list has a line
-    for each file that is left out (see `reason`), and one about all that are not images. Raises
-    RefusedError if there is no image, or results would lie among slices.
+    Each file is returned once, in the order of `words`, then of names. The second list has lines
+    about files that are left out. With `labels`, label images are searched for. Raises RefusedError
+    if there is no image, or results would lie among slices.
     """
     inputs: dict[str, Input] = {}
     skipped: dict[str, tuple[Path, str]] = {}
@@ -207,13 +199,13 @@ def _matching(pattern: Path, search: _Search) -> Iterator[Input]:
     """Yield the images that match a pattern, in folders too, or that there are none."""
     matches: dict[tuple[str, str], Path] = {}  # "**" follows circular links
     for match in sorted(map(Path, glob.glob(str(pattern), recursive=True))):  # noqa: PTH207 - "**"
-        if not search.slices or match.is_dir():
+        if not search.slices or kind_of(match) == FOLDER:
             matches.setdefault((os.path.realpath(match.parent), match.name), match)
     found = [
         item
         for match in matches.values()
         for item in _at(match, search)
-        if item.complaint in ("", UNREAD) or not match.is_dir()
+        if item.complaint in ("", UNREAD) or kind_of(match) != FOLDER
     ]
     yield from found
     if all(item.complaint == UNREAD for item in found):
@@ -263,8 +255,7 @@ def _wanted(search: _Search) -> str:
 def walk(folder: Path, out: Path | None) -> Iterator[tuple[Path, list[str] | OSError]]:
     """Yield a folder with its files, and each Zarr in it; with `out`, all folders below it.
 
-    `out`, hidden folders and the contents of Zarrs are left out; links to folders are not followed,
-    because they may be circular. A folder that cannot be opened is yielded with its error.
+    `out`, hidden folders, contents of Zarrs and links to folders are left out.
     """
     closed: list[OSError] = []
     for name, below, files in os.walk(folder, onerror=closed.append):
@@ -315,10 +306,7 @@ def is_named_as_image(path: Path) -> bool:
 
 
 def named_apart(inputs: list[Input]) -> list[Input]:
-    """Keep the results of `cells.png` and `cells.tif` apart: the name of the former keeps ".png".
-
-    Names change only if both files are read; two TIFFs with one name are refused later.
-    """
+    """Keep results of `cells.png` and `cells.tif` apart: the name of the former keeps ".png"."""
     count = Counter(item.name for item in inputs if not item.complaint)
     return [
         replace(item, name=item.name + item.path.suffix)
@@ -332,18 +320,15 @@ def named_apart(inputs: list[Input]) -> list[Input]:
 
 
 def reason(path: Path, *, named: bool, labels: bool = False) -> str:
-    """Return why a file is left out as a result of an earlier run; "" if it is not.
-
-    Decided from its name and from a table beside it. `named` is True if the user typed the path
-    itself, `labels` if label images are searched for.
-    """
+    """Return why a file is left out as a result of an earlier run; "" if it is not."""
     name = stem(path)
     ending = next((each for each in RESULTS if name.endswith(each)), "")
     if labels and ending == "_labels":
         return ""
     if not ending:
-        other = not (labels or named) and is_zarr(path) and describes_labels(path)
-        return f"{DESCRIBED}. Pass it by its name to label it too." if other else ""
+        if labels or named or not (is_zarr(path) and describes_labels(path)):
+            return ""
+        return "labels, as its description says. Pass it by its name to label it too."
     what = RESULTS[ending]
     table = path.with_name(name.removesuffix(ending) + "_table")
     for suffix in ("csv", "parquet"):
@@ -364,8 +349,7 @@ def count_kinds(paths: Iterable[Path]) -> str:
     """
     kinds = Counter(path.suffix.lower() or "without an ending" for path in paths)
     ordered = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
-    told = [f"{count} {printable(kind)}" for kind, count in ordered[:MOST_KINDS]]
-    return ", ".join([*told, *(["..."] if len(kinds) > MOST_KINDS else [])])
+    return ", ".join(f"{count} {printable(kind)}" for kind, count in ordered)
 
 
 def tell_unread(paths: Iterable[Path]) -> list[str]:
@@ -383,25 +367,20 @@ def tell_unread(paths: Iterable[Path]) -> list[str]:
 def find_pairs(
     words: Sequence[str], image: str | None, out: Path, *, recursive: bool
 ) -> tuple[list[Input], list[str]]:
-    """Find labels, each with its image; also return lines about files that are left out.
-
-    `image` is a file for one file of labels, or a folder in which images are found by their names.
-    Labels without an image get a complaint.
-    """
+    """Find labels, each with its image or a complaint; also return lines about skipped files."""
     inputs, skipped = find(words, out, recursive=recursive, labels=True)
     if image is None:
-        return [_renamed(item) for item in inputs], skipped
+        return [replace(item, name=base(item.name, LABELS)) for item in inputs], skipped
     path = expanded(image, "--image")
-    kind = kind_of(path)
-    if kind == FILE or is_zarr(path):
+    if kind_of(path) != FOLDER or is_zarr(path):
+        refuse_kind("--image", path, "a file or a folder")
         if len(inputs) > 1:
             refuse(
                 f"--image must be a folder for {len(inputs)} files of labels; got the file "
                 f"{quoted(path)}. Pass the folder that holds their images."
             )
-        return [_renamed(replace(item, beside={"image": path})) for item in inputs], skipped
-    if kind != FOLDER:
-        refuse_kind("--image", path, "a file or a folder")
+        inputs = [replace(item, beside={"image": path}) for item in inputs]
+        return [replace(item, name=base(item.name, LABELS)) for item in inputs], skipped
     images, _ = find([image], out, recursive=recursive, labels=True)
     together = {item.path.resolve() for item in images if not item.complaint}
     if {item.path.resolve() for item in inputs} & together:  # labels and images are in one folder
@@ -432,10 +411,6 @@ def base(name: str, endings: Sequence[str]) -> str:
     return name
 
 
-def _renamed(item: Input) -> Input:
-    return item if item.complaint else replace(item, name=base(item.name, LABELS))
-
-
 def _paired(item: Input, known: dict[str, list[Path]], folder: Path) -> Input:
     """Return labels with their image; an image with the same full name comes first."""
     if item.complaint:
@@ -444,14 +419,11 @@ def _paired(item: Input, known: dict[str, list[Path]], folder: Path) -> Input:
     found = known.get(item.name) or known.get(short) or known.get(base(short, IMAGES)) or []
     if len(found) == 1:
         return replace(item, name=short, beside={"image": found[0]})
-    if found:
-        got = " and ".join(quoted(path.name) for path in found)
-        message = f"labels must have one image; got {got} in {quoted(folder)}. Rename one."
-    else:
-        message = (
-            f"labels must have an image of their name; got none for {quoted(short)} in "
-            f"{quoted(folder)}. Rename one, or pass both files by their names."
-        )
+    got = " and ".join(quoted(each.name) for each in found) or "none"
+    message = (
+        f"labels must have one image of their name; got {got} for {quoted(short)} in "
+        f"{quoted(folder)}. Rename one, or pass both files by their names."
+    )
     return replace(item, complaint=message)
 
 
@@ -461,10 +433,7 @@ NAME = "{name}"  # in a pattern: the name of the results of an image
 
 
 def add_files(inputs: Sequence[Input], options: Options) -> list[Input]:
-    """Give each image its files of --markers and --mask; images without them get a complaint.
-
-    Files that belong to images in the same folder are not images themselves.
-    """
+    """Give each image its files of --markers and --mask, which are not images themselves."""
     found = list(inputs)
     for name, word in options.beside.items():
         pattern = expanded(word, f"--{name}")
@@ -503,27 +472,19 @@ def _with_file(item: Input, name: str, pattern: Path) -> Input:
 
 
 def refuse_clashes(inputs: Sequence[Input], endings: Mapping[str, str]) -> None:
-    """Raise a RefusedError that names two inputs with conflicting results.
-
-    `endings` are the endings of the names of results, by kind. Names that differ only in case or in
-    the encoding of accents count as equal, because many disks do not tell them apart.
-    """
+    """Raise RefusedError if two inputs have results of one name, on a disk that ignores case."""
     ending = next(iter(endings.values()))
     first: dict[str, Input] = {}
     for item in inputs:
         if item.complaint:
             continue
-        other = first.setdefault(_key(item.name), item)
+        other = first.setdefault(unicodedata.normalize("NFC", item.name).casefold(), item)
         if other is not item:
             refuse(
                 f"inputs must have names of their own; got {quoted(other.path)} and "
                 f"{quoted(item.path)}, both for {quoted(item.name + ending)}. Rename one, or use "
                 "another --out for it; below one folder, --recursive keeps subfolders apart."
             )
-
-
-def _key(name: str) -> str:
-    return unicodedata.normalize("NFC", name).casefold()
 
 
 def refuse_to_replace(present: Sequence[Path], which: str = "other files") -> None:

@@ -1,4 +1,4 @@
-"""One image, read, segmented or measured, and written: in a worker process, or by a command."""
+"""One image, segmented, measured or related, and written: in a worker process, or by a command."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ from equilabel.colors import pick
 from equilabel.descriptions import describe_labels, describe_values
 from equilabel.devices import compiling
 from equilabel.storage.errors import is_shortage
-from equilabel.storage.files import flush_folder, passing_names
-from equilabel.storage.ome_zarr import is_zarr
+from equilabel.storage.files import passing_names
 
-from . import folder, inputs, records, trial
+from . import folder, inputs, records, streams, trial
 from .inputs import FILE, FOLDER, Input, printable, quoted
 from .options import Options, refuse
-from .progress import describe, notes_on_machine, say_results
 from .records import Provenance, Record, provenance, read_record, write_record
 from .results import Made, describe_objects, write_results
-from .streams import MEMORY, Waiting, complain, explain, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+
+    import pandas as pd
 
     from equilabel.array_types import HostArray
     from equilabel.storage.metadata import Header, TiffImage
@@ -46,7 +45,7 @@ class Job(Input):
     number: int  # its position in the run
     place: Path  # folder for its results; created, and removed if the image fails
     attempts: tuple[str, ...] = ()  # how earlier attempts of this run ended
-    alone: bool = False  # belongs to no run, which would flush the results and name the command
+    alone: bool = False  # belongs to no run, whose record would name the command
 
     @property
     def own(self) -> Path:
@@ -76,14 +75,14 @@ def label_one(
     record = job.failure(provenance.fingerprint)
 
     def described(record: Record) -> Record:
-        said = told(caught)
+        said = streams.told(caught)
         if job.attempts and record.status == "done":
             how = job.attempts[-1]
             said.append(f"A first attempt ended with {how}; the second, alone, succeeded.")
-        notes = tuple(dict.fromkeys((*record.notes, *said)))
+        notes = tuple(dict.fromkeys(map(streams.one_line, (*record.notes, *said))))
         return replace(record, notes=notes, seconds=perf_counter() - started)
 
-    passing = passing_names(flush=job.alone)
+    passing = passing_names(flush=False)
     with warnings.catch_warnings(record=True) as caught, passing:
         warnings.simplefilter("always")
         try:
@@ -107,17 +106,21 @@ def label_one(
                 job.place.mkdir()  # fails if the run has ended and its folder is gone
                 record = write_results(made, job.own, options, record)
             record, path = described(record), job.place / folder.RECORD
-            write_record(path, record, provenance, flush=job.alone, alone=job.alone)
+            write_record(path, record, provenance, flush=False, alone=job.alone)
         except Exception as error:  # whatever it is, only this image fails
-            record = described(_failed(job, record, error))
+            shutil.rmtree(job.place, ignore_errors=True)
+            attempts = (*job.attempts, streams.MEMORY) if is_shortage(error) else job.attempts
+            failed: Any = {
+                "status": "failed",
+                "error": streams.explain(error),
+                "attempts": attempts,
+            }
+            record = described(replace(record, **failed, outputs={}))
     return record
 
 
 def examine(files: Mapping[str, Path], options: Options) -> Sequence[Header]:
-    """Return headers of an image and of those beside it; raise the errors of labeling.
-
-    Reads them as a run does, and tries the options with the axes and the pixel size.
-    """
+    """Return headers of an image and of those beside it; raise the errors of labeling."""
     from equilabel.storage.metadata import Header
 
     with warnings.catch_warnings(action="ignore"):
@@ -136,23 +139,21 @@ def _read(files: Mapping[str, Path], options: Options) -> tuple[TiffImage, dict[
     """Read a whole image, and those beside it, by name."""
     from equilabel.storage.images import is_tiff, read_header, read_image
 
-    whole = is_tiff(files[""])  # its header is read with its pixels
     series = {name: options.series if name in ("", "image") else 0 for name in files}
     if options.series and "image" in files and _is_single(files[""]):
         series[""] = 0  # labels of that image alone, as `equilabel segment` writes them
     found = {}
     for name, path in files.items():
+        fits = partial(trial.refuse_too_large, path, options=options)
         try:
-            if name or not whole:
-                trial.refuse_too_large(path, read_header(path, series=series[name]), options)
+            if not is_tiff(path):  # of a TIFF, the header is read with the pixels
+                fits(read_header(path, series=series[name]))
             found[name] = read_image(
                 path,
                 series=series[name],
                 memory_limit=options.memory_limit,
                 indices=name in ("markers", "mask") or (options.command == "measure" and not name),
-                accept=None
-                if name or not whole
-                else partial(trial.refuse_too_large, path, options=options),
+                accept=fits,
             )
         except ValueError as error:
             if not name:
@@ -170,12 +171,6 @@ def _is_single(path: Path) -> bool:
             read_header(path, series=1)
             return False
     return True
-
-
-def _failed(job: Job, record: Record, error: Exception) -> Record:
-    shutil.rmtree(job.place, ignore_errors=True)
-    attempts = (*job.attempts, MEMORY) if is_shortage(error) else job.attempts
-    return replace(record, status="failed", error=explain(error), attempts=attempts, outputs={})
 
 
 def _same(before: Sequence[os.stat_result], files: Sequence[Path]) -> None:
@@ -211,8 +206,7 @@ def _segmented(
     if "grow" not in result.in_pixels:  # cells may cover the image
         doubt = describe_labels(result.labels, result.num, dark=dark, stacked=known.stacked)
     doubts = filter(None, [describe_values(shown) or doubt])
-    notes = (*record.notes, *doubts, *trial.notes_on_spacing(known, options))
-    record = replace(record, notes=notes, **describe_objects(result))
+    record = replace(record, notes=(*known.notes, *doubts), **describe_objects(result))
     return Made(result, result.labels, shown, known, image.interval), record
 
 
@@ -252,8 +246,7 @@ def _measured(
     numbers, values, known = arrange(labels, others, options)
     how: Any = {"spacing": known.distances, "stacked": known.stacked}
     numbers, table = trial.measure_labels(numbers, values, options, **how)
-    notes = trial.notes_of_file(others["image"], options) if others else record.notes
-    notes = (*notes, *trial.notes_on_spacing(known, options), *_notes_on_masks(numbers))
+    notes = (*known.notes, *_notes_on_masks(numbers))
     shown = values if values is None or values.ndim == numbers.ndim else values[..., 0]
     result = Segmentation(numbers, table, None, len(table), 0, (), "", "cpu")
     record = replace(record, objects=len(table), axes=known.axes, notes=notes, device="cpu")
@@ -272,7 +265,7 @@ def arrange(
         if "C" in image.axes:
             values = np.moveaxis(values, image.axes.index("C"), -1)
         known = image if image.spacing else labels
-        source = replace(known, axes=image.axes.replace("C", ""))
+        source = replace(known, axes=image.axes.replace("C", ""), notes=image.notes)
     return numbers, values, trial.known_axes(source, options, "labels")
 
 
@@ -334,12 +327,11 @@ def run(
 ) -> int:
     """Label one image, write its results and their record to `out`, and return the exit code.
 
-    A Zarr, an image larger than memory, and a TIFF if `how`, the values of `ChunkOptions`, says so,
-    are labeled in chunks. `typed` are the options that the user typed, `notes` on them are printed
-    first. Raises RefusedError before anything is written.
+    `typed` are the options that the user typed, `how` those of `ChunkOptions`; `notes` are printed.
+    Raises RefusedError before anything is written.
     """
     for note in notes:
-        complain(note)
+        streams.complain(note)
     path = inputs.located(word, "IMAGE")
     out = inputs.located(out, "--out", writes=True)
     whole = options.series or find_spec("zarr") is None
@@ -353,14 +345,13 @@ def run(
         return run_in_chunks(path, out, options, how, why=why, typed=typed, overwrite=overwrite)
     trial.refuse_own(path, options, typed)
     trial.check_formats(options)
-    path = _file(word, path, options)
+    _refuse_kind(word, path, options)
     name = inputs.stem(path)
     if options.slices:
         inputs.refuse_among(path, out)
         name = inputs.name_of(path)
     (item,) = inputs.add_files([Input(path, name)], options)
-    finals = {kind: out / f"{name}{ending}" for kind, ending in options.endings().items()}
-    finals["record"] = out / f"{name}{OWN_RECORD}"
+    finals = {**options.finals(out, name), "record": out / f"{name}{OWN_RECORD}"}
     former = _refuse_losses(finals, item, options, overwrite)
     new = [path for path in (out, *out.parents) if not os.path.lexists(path)]
     try:
@@ -370,37 +361,35 @@ def run(
         raise folder.not_writable(out, error) from error
     try:
         job = Job(**vars(item), number=0, place=place / "results", alone=True)
-        with Waiting() as waiting, compiling.listening(waiting.compiling):
-            record = label_one(job, options, provenance(options), waiting)
+        stages = streams.Stages()
+        stages("read")
+        with compiling.listening(stages.compiling):
+            record = label_one(job, options, provenance(options), stages)
         if record.status == "failed":
             return _fail(record.error, path, options)
-        for kind, final in finals.items():
-            written = folder.RECORD if kind == "record" else final.name
-            folder.give_name(job.place / written, final)
-        for earlier in former.difference(finals.values()):
-            folder.put_away(earlier, place)
-        flush_folder(out)
+        folder.settle(job.place, finals, former)
     except OSError as error:
-        return _fail(explain(error), path, options)
+        return _fail(streams.explain(error), path, options)
     finally:
         shutil.rmtree(place, ignore_errors=True)
         folder.remove_empty(*new)
-    say_results(describe(record, options.splitting), (*record.notes, *notes_on_machine()), finals)
+    streams.say_results(
+        streams.describe(record), (*record.notes, *streams.notes_on_machine()), finals
+    )
     return 0
 
 
-def _file(word: str, path: Path, options: Options) -> Path:
+def _refuse_kind(word: str, path: Path, options: Options) -> None:
+    """Raise RefusedError unless there is a file or a Zarr at a path, or a folder of slices."""
     kind = inputs.kind_of(path)
-    wanted = FOLDER if options.slices else FILE
-    if kind == wanted or (is_zarr(path) and not options.slices):
-        return path
-    remedies = {
-        FOLDER: f"For all images in it, use `equilabel batch {printable(word)} --out results`; "
-        "if they are slices of one volume, pass --slices.",
-        FILE: "Leave --slices out.",
-    }
-    message = f"IMAGE must be {wanted}; got {quoted(path)}, {kind}. "
-    refuse(message + remedies.get(kind, "Check the path."))
+    if options.slices and kind != FOLDER:
+        refuse(f"IMAGE must be {FOLDER}; got {quoted(path)}, {kind}. Leave --slices out.")
+    if not options.slices:
+        of_folder = (
+            f"For all images in it, use `equilabel batch {printable(word)} --out results`; "
+            "if they are slices of one volume, pass --slices."
+        )
+        inputs.refuse_kind("IMAGE", path, FILE, of_folder if kind == FOLDER else "Check the path.")
 
 
 def _refuse_losses(
@@ -409,12 +398,6 @@ def _refuse_losses(
     """Return unchanged results of an earlier call for an image; refuse to replace other files."""
     present = [path for path in finals.values() if os.path.lexists(path)]
     folder.refuse_inputs(present, list(item.files.values()))
-    for path in present:
-        if folder.is_obstacle(path):
-            refuse(
-                f"--out must hold no folder of the name of a result; got {quoted(path)}. "
-                "Choose another folder."
-            )
     record, former = finals["record"], set()
     known = read_record(record)
     if known is not None and _is_of(known, records.facts_of(record), item, options):
@@ -441,5 +424,64 @@ def _fail(error: str, path: Path, options: Options) -> int:
     complaint = trial.check(options)
     if complaint:
         refuse(complaint)
-    complain(f"{printable(path)}: {error}")
+    streams.complain(f"{printable(path)}: {error}")
     return 1
+
+
+# ---- `equilabel relate`: tables of which objects touch, are near, or lie in others
+
+
+def run_relate(
+    word: str, to: str | None, out: Path | str, options: Options, *, overwrite: bool
+) -> int:
+    """Relate the objects of labels to each other, or to those of `to`; return the exit code."""
+    from equilabel.storage.images import read_image
+    from equilabel.storage.table import write_table
+
+    files = [inputs.expanded(word, "LABELS")]
+    files += [] if to is None else [inputs.expanded(to, "--to")]
+    for path, name in zip(files, ("LABELS", "--to"), strict=False):
+        inputs.refuse_kind(name, path)
+    out = inputs.expanded(out, "--out")
+    kinds = ("neighbors", "contacts") if to is None else ("children", "parents")
+    finals = {kind: out / f"{inputs.stem(files[0])}_{kind}.{options.format}" for kind in kinds}
+    if not overwrite:
+        inputs.refuse_to_replace(list(filter(os.path.lexists, finals.values())))
+    at = files[0]
+    images: list[TiffImage] = []
+    try:
+        for at in files:
+            images.append(read_image(at, series=options.series, indices=True))
+        streams.Stages()("measure")
+        tables, notes = _tables(images, options)
+        out.mkdir(parents=True, exist_ok=True)
+        for table, path in zip(tables, finals.values(), strict=True):
+            write_table(path, table)
+    except (OSError, ValueError, TypeError, MemoryError) as error:
+        streams.complain(f"{printable(at)}: {streams.explain(error)}")
+        return 1
+    found = f"{len(tables[1])} pairs that touch"
+    if to is not None:
+        found = f"{int((tables[0].parent > 0).sum())} in {len(tables[1])} of {printable(to)}"
+    streams.say_results(f"{printable(files[0])}: {len(tables[0])} objects, {found}", notes, finals)
+    return 0
+
+
+def _tables(
+    images: list[TiffImage], options: Options
+) -> tuple[tuple[pd.DataFrame, pd.DataFrame], tuple[str, ...]]:
+    """Return both tables, and notes on what was guessed."""
+    from equilabel import contacts, measure, neighbors, relate
+
+    labels = images[0]
+    known = trial.known_axes(labels, options, "labels")
+    how: Any = {"spacing": known.distances, "stacked": known.stacked}
+    numbers = whole_numbers(labels)
+    if len(images) == 1:
+        tables = neighbors(numbers, **how), contacts(numbers, **how)
+    else:
+        table = measure(numbers, **how)
+        places = [name for name in map(str, table) if name.startswith(("bbox", "centroid"))]
+        parents = whole_numbers(images[1])
+        tables = relate(numbers, parents, table.drop(columns=places), **how)
+    return tables, (*known.notes, f"Lengths are in {known.length or 'an unknown unit'}.")

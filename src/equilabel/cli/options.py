@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from equilabel.options import (
     ALL,
@@ -18,6 +18,9 @@ from equilabel.options import (
     option,
     options_of,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TIFF, OME_ZARR = "tiff", "ome-zarr"
 LABELS = {TIFF: "_labels.tif", OME_ZARR: "_labels.zarr"}  # by --labels-format
@@ -153,15 +156,6 @@ class Options(ImageOptions):
         return {name: word for name, word in given.items() if word is not None}
 
     @property
-    def splitting(self) -> str:
-        """How objects are split, for the line about an image; "" if not, or at necks."""
-        if self.markers is not None:
-            return "split at markers"
-        along = "bright" if self.segment.get("dark") else "dark"
-        by_intensity = self.segment.get("split") and self.segment.get("split_by") == "intensity"
-        return f"split along {along} lines" if by_intensity else ""
-
-    @property
     def writes_labels(self) -> bool:
         """Whether objects are numbered: they are found, or some of those of LABELS are kept."""
         chosen = self.segment.get("keep") is not None or bool(self.segment.get("exclude_border"))
@@ -174,6 +168,10 @@ class Options(ImageOptions):
             endings = {"labels": LABELS[self.labels_format], **endings}
         endings |= {"overlay": OVERLAY} if self.overlay else {}
         return endings | ({"outlines": OUTLINES[self.outlines]} if self.outlines else {})
+
+    def finals(self, out: Path, name: str) -> dict[str, Path]:
+        """Return the paths of the files written for an image, by kind."""
+        return {kind: out / f"{name}{ending}" for kind, ending in self.endings().items()}
 
     def all_endings(self) -> tuple[str, ...]:
         """Return the endings of all files that this command could write for an image."""
@@ -188,15 +186,14 @@ class Options(ImageOptions):
 
 of_run = partial(option, panel=RUN, commands=("batch", "measure"))
 of_chunks = partial(option, panel=CHUNKS, commands=("segment",))
+run_flag, chunk_flag = partial(of_run, False, "flag"), partial(of_chunks, False, "flag")
 
 
 @dataclass(frozen=True)
 class RunOptions:
     """How many images are worked on."""
 
-    recursive: bool = of_run(
-        False,
-        "flag",
+    recursive: bool = run_flag(
         "Search folders and all folders below them. Results are put into the same subfolders.",
         flags=("--recursive", "-r"),
     )
@@ -233,21 +230,15 @@ class RunOptions:
         placeholder="SECONDS",
         example="600",
     )
-    resume: bool = of_run(
-        False,
-        "flag",
+    resume: bool = run_flag(
         "Continue an earlier run: skip images whose file and results have not changed. The "
         "options and the installed versions must be those of the earlier run.",
     )
-    overwrite: bool = of_run(
-        False,
-        "flag",
+    overwrite: bool = run_flag(
         "Replace earlier results of the same images.",
         commands=ALL,
     )
-    dry_run: bool = of_run(
-        False,
-        "flag",
+    dry_run: bool = run_flag(
         "Compute and write nothing: list the images with their sizes, the memory that each will "
         "take, and those that would fail.",
     )
@@ -257,9 +248,7 @@ class RunOptions:
 class ChunkOptions:
     """How one image is labeled block by block."""
 
-    chunked: bool = of_chunks(
-        False,
-        "flag",
+    chunked: bool = chunk_flag(
         "Read a TIFF block by block, as is done with a Zarr, and with a TIFF that takes more "
         "memory than --memory-limit.",
     )
@@ -296,8 +285,6 @@ class ChunkOptions:
         "Number of threads or processes. By default one for each core.",
         example="4",
     )
-    resume: bool = of_chunks(
-        False,
-        "flag",
+    resume: bool = chunk_flag(
         "Go on with a run that was interrupted or killed. Image and options must be the same.",
     )

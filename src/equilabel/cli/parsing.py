@@ -15,7 +15,6 @@ from typer import Argument
 
 from equilabel import METHODS
 from equilabel.options import PANELS, Option, SegmentOptions, options_of
-from equilabel.quantities import KINDS as DIMENSIONS
 from equilabel.quantities import Quantity, parse
 from equilabel.storage.memory import UNITS, free
 from equilabel.storage.metadata import LENGTHS, spelled
@@ -48,8 +47,6 @@ def threshold(text: str) -> str | float | tuple[float, float]:
 def length(name: str, text: str) -> float | str | tuple[float | str, ...]:
     """Parse a length, or one for each axis, in pixels or with a unit.
 
-    `name` is that of the option, without hyphens in front.
-
     >>> length("sigma", "1.5"), length("sigma", "0.3 um"), length("sigma", "1um,300nm")
     (1.5, '0.3µm', ('1µm', '300nm'))
     """
@@ -61,12 +58,6 @@ def length(name: str, text: str) -> float | str | tuple[float | str, ...]:
             f"--{name} must have a unit for each axis, or for none; got {text!r}. "
             f"Write a point in place of the comma, or '{parts[0].strip()}px,...'."
         )
-    for quantity in found:
-        if quantity.power > 1:
-            refuse(
-                f"--{name} must be a length; got {text!r}, {DIMENSIONS[quantity.power]}. "
-                f"Pass for instance '{float(quantity.value):g}{quantity.unit}'."
-            )
     values = tuple(map(_short, found))
     return values[0] if len(values) == 1 else values
 
@@ -230,8 +221,6 @@ def read(cls: Any, given: Mapping[str, Any]) -> dict[str, Any]:
 def read_options(given: Mapping[str, Any]) -> Options:
     """Convert the values of the parameters of a command, by name, to the options of a run.
 
-    Parameters that are not options are ignored. Raises RefusedError if a value cannot be read.
-
     >>> read_options({"sigma": "0.5", "channel": "1"}).parameters()["sigma"]
     0.5
     """
@@ -338,10 +327,7 @@ OutHere = Annotated[
 
 
 def takes_options(command: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that adds the options of a command to the parameters of a function.
-
-    The function takes `**options`; the decorator sets its signature, which typer reads.
-    """
+    """Return a decorator that replaces `**options` in a signature, which typer reads."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         own = list(inspect.signature(function).parameters.values())[:-1]
@@ -400,9 +386,3 @@ def _annotation(name: str, default: Any, option: Option) -> Any:
             help=text,
         ),
     ]
-
-
-def refuse_missing(name: str, context: typer.Context) -> None:
-    """Raise click's error for a missing argument, which is needed only without --from."""
-    message = f"Missing argument {name!r}"
-    raise typer.BadParameter.__mro__[1](message, context)

@@ -222,8 +222,7 @@ def describe_result(path: Path, name: str) -> Output:
 def measured(path: Path) -> tuple[int, str]:
     """Return the bytes and the SHA-256 of a file, or of all files in a folder.
 
-    The checksum of a folder is that of the names and checksums of its files. Raises OSError if the
-    path does not exist, or there is a link, a pipe or a device.
+    Raises OSError if the path does not exist, or there is a link, a pipe or a device.
     """
     if not is_folder(path):
         with os.fdopen(open_regular(path), "rb") as file:
@@ -248,11 +247,7 @@ def written_by(folder: Path | None = None) -> Facts:
 def write_record(
     path: Path, record: Record, made_with: Provenance, *, flush: bool = True, alone: bool = False
 ) -> None:
-    """Write the record of one image, with parameters, versions and a checksum.
-
-    Flushing is optional, because the checksum shows whether the file is complete. `alone` says that
-    there is no record of a run, which would name the command.
-    """
+    """Write the record of one image, which names the command if it is of no run (`alone`)."""
     content = {
         "format": FORMAT,
         **(written_by() if alone else {}),
@@ -284,21 +279,16 @@ def write_run(path: Path, facts: Facts, records: list[Record]) -> None:
     _write(path, {"format": FORMAT, **facts}, f' "files": [\n{files}\n ]')
 
 
-def read_run(path: Path, option: str, remedy: str) -> Provenance:
-    """Read the parameters and versions of an earlier run, which people may have edited."""
-    return _provenance(_content(path, option, remedy))
-
-
 def facts_of(path: Path) -> Facts:
     """Return what the record of a run, or of `equilabel segment`, holds; {} if unreadable."""
     try:
-        return _content(path, "", "")
+        return read_run(path, "", "")
     except RefusedError:
         return {}
 
 
-def _content(path: Path, option: str, remedy: str) -> Facts:
-    """Read what `Head` has and more; raise RefusedError if that is not possible."""
+def read_run(path: Path, option: str, remedy: str) -> Facts:
+    """Read the record of a run, which people may have edited; raise RefusedError if it is none."""
     try:
         with os.fdopen(open_regular(path), "rb") as file:
             content: Facts = json.loads(file.read())
@@ -312,16 +302,14 @@ def _content(path: Path, option: str, remedy: str) -> Facts:
     return content
 
 
-def _provenance(content: Facts) -> Provenance:
+def made_with(content: Facts) -> Provenance:
+    """Return the parameters and versions in the record of a run."""
     versions = {name: word for name, word in content["versions"].items() if name != "python"}
     return Provenance(content["parameters"], versions)
 
 
 def _write(path: Path, content: Facts, *more: str, flush: bool = True) -> None:
-    """Write JSON with one line for each entry; `more` are entries as text.
-
-    The json module is slow with indents: it takes a millisecond for each image.
-    """
+    """Write JSON with one line for each entry, as `indent` is slow; `more` are entries as text."""
     lines = [*(f" {_dumps(key)}: {_dumps(value)}" for key, value in content.items()), *more]
     text = "{\n" + ",\n".join(lines) + "\n}\n"
     with replacing(path, flush=flush) as unfinished:
@@ -351,14 +339,11 @@ class Earlier(NamedTuple):
 
 
 def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Earlier:
-    """Return the options and images of an earlier run.
+    """Return the options and images of an earlier run, from its run.json or a record of `segment`.
 
-    `path` is a run.json, or the record of one image from `equilabel segment`. `given` has the
-    values of the parameters of this command ("inputs" if they were typed); those in `typed`
-    override the record. Raises RefusedError if the file is not such a record, or has options that
-    this version does not know.
+    `given` has the values of the parameters of this command; those in `typed` override the record.
     """
-    content = _content(expanded(path, "--from"), "--from", "Pass the one in a folder of results.")
+    content = read_run(expanded(path, "--from"), "--from", "Pass the one in a folder of results.")
     then = {**content["parameters"]}
     theirs, command = then.pop("command", "batch"), given.get("command", "batch")
     if theirs != command:
@@ -374,11 +359,10 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
             f"{quoted(path)}, of equilabel {content['versions'].get('equilabel')}. Install that "
             "version, or remove the option from a copy of the file."
         )
-    theirs = {name: as_text(name, then[name]) for name in KNOWN if name in then}
-    options = read_options({**given, **theirs, **{name: given[name] for name in typed}})
-    made_with = provenance(options)
-    versions = _provenance(content).versions
-    differing = differences(made_with, Provenance(made_with.parameters, versions))
+    texts = {name: as_text(name, then[name]) for name in KNOWN if name in then}
+    options = read_options({**given, **texts, **{name: given[name] for name in typed}})
+    now = provenance(options)
+    differing = differences(now, Provenance(now.parameters, made_with(content).versions))
     notes = [printable(f"{path}: {'; '.join(differing)}")] if differing else []
     inputs = [] if given.get("inputs") else _inputs(path, content)
     return Earlier(options, inputs, notes, group_of(content))
@@ -407,11 +391,10 @@ def _inputs(path: Path, content: Any) -> list[Input]:
         if not isinstance(entry, dict) or not entry.get("name"):
             continue
         image = there(entry.get("file"), content)
-        kind = kind_of(image)
-        wanted = FOLDER if content["parameters"].get("slices") else FILE
-        kind = wanted if kind == FOLDER and is_zarr(image) else kind
+        kind, wanted = kind_of(image), FOLDER if content["parameters"].get("slices") else FILE
         complaint = f"INPUT must be {wanted}; got {quoted(image)}, {kind}. Pass its new path."
-        item = Input(image, str(entry["name"]), "" if kind == wanted else complaint)
+        complaint = "" if kind == wanted or (kind == FOLDER and is_zarr(image)) else complaint
+        item = Input(image, str(entry["name"]), complaint)
         if entry.get("image"):  # in which labels were measured
             item = replace(item, beside={"image": there(entry["image"], content)})
         found.append(item)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 import re
 from base64 import b64encode
-from bisect import bisect_left
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from html import escape
 from io import BytesIO
-from itertools import accumulate, islice
-from pathlib import Path, PurePath, PurePosixPath
+from itertools import islice
+from pathlib import Path, PurePosixPath
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from equilabel import PROPERTIES
@@ -23,8 +21,8 @@ from equilabel.storage.files import open_regular
 
 from .inputs import expanded, quoted, refuse_kind
 from .options import refuse
-from .progress import images, spoken
 from .results import BINS, add_sizes
+from .streams import images, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,12 +34,11 @@ if TYPE_CHECKING:
 # ---- Histograms of sizes as SVG, on a logarithmic axis
 
 WIDE, HIGH, FOOT = 640, 160, 34  # of the large histogram, and of its axis
-SMALL = 96, 24
 MOST_TICKS = 6
 
 
 def histogram(counts: Mapping[int, int], unit: str) -> str:
-    """Return a histogram with its axis and a sentence about it."""
+    """Return a histogram with its axis."""
     low, high = min(counts), max(counts) + 1
     most = max(counts.values())
     scale = WIDE / (high - low)
@@ -51,49 +48,18 @@ def histogram(counts: Mapping[int, int], unit: str) -> str:
         f"<title>{_size(k)} to {_size(k + 1)} {escape(unit)}: {n:,}</title></rect>"
         for k, n in sorted(counts.items())
     )
+    step = BINS * math.ceil((high - low) / BINS / MOST_TICKS) if high - low >= BINS else 1
     ticks = "".join(
         f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{HIGH}" y2="{HIGH + 5}"/>'
-        f'<text x="{x:.1f}" y="{HIGH + 20}" text-anchor="{anchor}">{escape(text)}</text>'
-        for x, text, anchor in _ticks(low, high, scale)
+        f'<text x="{x:.1f}" y="{HIGH + 20}" text-anchor="middle">{_size(k)}</text>'
+        for k in range(math.ceil(low / step) * step, high + 1, step)
+        for x in [(k - low) * scale]
     )
-    middle = _median(counts)
-    words = f"Half of them are below {_size(middle)} {escape(unit)}; the fullest bar has {most:,}."
     return (
-        f'<svg class="sizes" viewBox="-20 -4 {WIDE + 40} {HIGH + FOOT}" role="img" '
-        f'aria-label="{words}"><g class="bars">{bars}</g>'
-        f'<line x1="0" x2="{WIDE}" y1="{HIGH}" y2="{HIGH}"/>{ticks}</svg>\n<p>{words}</p>\n'
+        f'<svg class="sizes" viewBox="-20 -4 {WIDE + 40} {HIGH + FOOT}">'
+        f'<g class="bars" role="img" aria-label="sizes">{bars}</g>'
+        f'<line x1="0" x2="{WIDE}" y1="{HIGH}" y2="{HIGH}"/>{ticks}</svg>\n'
     )
-
-
-def sparkline(counts: Mapping[int, int], low: int, high: int) -> str:
-    """Return a small histogram without an axis, from the bin `low` to `high` of all images."""
-    width, height = SMALL
-    most, scale = max(counts.values()), width / (high - low + 1)
-    path = "".join(
-        f"M{(k - low) * scale:.1f} {height}v-{height * n / most:.1f}h{scale:.1f}V{height}z"
-        for k, n in sorted(counts.items())
-    )
-    return f'<svg viewBox="0 0 {width} {height}" class="spark"><path d="{path}"/></svg>'
-
-
-def _ticks(low: int, high: int, scale: float) -> list[tuple[float, str, str]]:
-    """Return positions, texts and anchors of ticks: powers of ten, or both ends."""
-    decades = range(
-        math.ceil(low / BINS * math.log10(2)), math.floor(high / BINS * math.log10(2)) + 1
-    )
-    places = [(BINS * k / math.log10(2), 10.0**k) for k in decades]
-    if len(places) < 2:
-        ends = ((low, "start"), (high, "end"))
-        return [((k - low) * scale, _size(k), anchor) for k, anchor in ends]
-    places = places[:: math.ceil(len(places) / MOST_TICKS)]
-    return [((place - low) * scale, f"{value:,.10g}", "middle") for place, value in places]
-
-
-def _median(counts: Mapping[int, int]) -> int:
-    """Return the end of the bin that contains the median."""
-    numbers = sorted(counts)
-    seen = list(accumulate(counts[number] for number in numbers))
-    return numbers[bisect_left(seen, seen[-1] / 2)] + 1
 
 
 def _size(number: int) -> str:
@@ -113,10 +79,7 @@ SHOWN = re.compile(
 
 
 def read_thumbnails(report: Path) -> dict[str, str]:
-    """Return the thumbnails in an earlier report by the checksums of the overlays.
-
-    To decode an overlay takes longer than all else in a resumed run that finds nothing to do.
-    """
+    """Return the thumbnails in an earlier report by the checksums of the overlays."""
     try:
         with os.fdopen(open_regular(report), encoding="utf-8", errors="replace") as file:
             text = file.read(2 * MOST_PICTURES * LARGEST)
@@ -128,11 +91,7 @@ def read_thumbnails(report: Path) -> dict[str, str]:
 def thumbnails(
     overlays: Sequence[tuple[str, str] | None], out: Path, known: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield a thumbnail for each overlay, of which path below `out` and checksum are given.
-
-    Only the first `MOST_PICTURES` images with an overlay get one, the others ""; those in `known`
-    are not made again.
-    """
+    """Yield a thumbnail for each overlay (path and checksum), and "" after `MOST_PICTURES`."""
     shown = set(islice(filter(None, overlays), MOST_PICTURES))
 
     def picture(overlay: tuple[str, str] | None) -> str:
@@ -162,9 +121,9 @@ def _thumbnail(path: Path) -> str:
 # ---- The table of images, and the lists of failures and notes above it
 
 MOST_FILES = 20  # listed under a note
-COLUMNS = ("", "image", "status", "objects", "mean size", "sizes", "shape", "seconds", "results")
+COLUMNS = ("", "image", "status", "objects", "mean size", "shape", "seconds", "results")
 SORTED_BY_NUMBER = ("objects", "mean size", "shape", "seconds")
-UNSORTED = ("", "sizes", "results")
+UNSORTED = ("", "results")
 WORDS = {"done": "finished", "skipped": "kept", "failed": "failed", "interrupted": "not begun"}
 
 
@@ -198,8 +157,7 @@ def rows(
     records: Sequence[Record], names: Sequence[str], out: Path, known: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield the table of all images; `known` are thumbnails of an earlier report."""
-    folder = _folder(records)
-    yield f"<section>\n<h2>Images{f' in {escape(folder)}' if folder else ''}</h2>\n"
+    yield "<section>\n<h2>Images</h2>\n"
     yield '<p class="tools"><label>Show <input id="filter" '
     yield 'type="search" placeholder="part of a name, or a status"></label> '
     yield '<span id="shown"></span></p>\n<div class="scroll"><table id="images">\n<thead><tr>'
@@ -208,8 +166,6 @@ def rows(
         text = name if name in UNSORTED else f'<button type="button">{name}</button>'
         yield f"<th{kind}>{text}</th>"
     yield "</tr></thead>\n<tbody>\n"
-    bins = [int(k) for each in records for k in each.sizes.get("counts", {})]
-    low, high = min(bins, default=0), max(bins, default=0)
     found = [places(each, name) for each, name in zip(records, names, strict=True)]
     overlays = [
         (one["overlay"], each.outputs["overlay"]["sha256"]) if "overlay" in one else None
@@ -217,40 +173,22 @@ def rows(
     ]
     pictures = thumbnails(overlays, out, known)
     for each, files, picture in zip(records, found, pictures, strict=True):
-        yield _row(each, files, picture, low, high, folder)
+        yield _row(each, files, picture)
     yield "</tbody>\n</table></div>\n</section>\n"
 
 
 def places(record: Record, name: str) -> dict[str, str]:
-    r"""Return the paths of the results of an image below the output folder, by kind.
+    """Return the paths of the results of an image below the output folder, by kind.
 
-    `name` is that of the results without endings, as it is on disk; names in the record are
-    escaped.
-
-    >>> from equilabel.cli.records import Record
-    >>> outputs = {"labels": {"file": "a\\tb_labels.tif"}}
-    >>> places(Record("a\\tb.tif", "a\\tb", "done", outputs=outputs), "a\tb")
-    {'labels': 'a\tb_labels.tif'}
+    `name` is that of the results as it is on disk; names in the record are escaped.
     """
     files = ((kind, str(known.get("file", ""))) for kind, known in record.outputs.items())
     return {kind: name + file.removeprefix(record.name) for kind, file in files if file}
 
 
-def _folder(records: Sequence[Record]) -> str:
-    """Return the common folder of all images; "" if there is none except the root."""
-    try:
-        found = PurePath(os.path.commonpath([str(PurePath(each.file).parent) for each in records]))
-    except ValueError:  # absolute and relative paths, or no paths
-        return ""
-    return "" if found in (PurePath(), PurePath(found.anchor)) else str(found)
-
-
-def _row(
-    record: Record, files: Mapping[str, str], picture: str, low: int, high: int, folder: str
-) -> str:
-    counts = {int(k): n for k, n in record.sizes.get("counts", {}).items()}
+def _row(record: Record, files: Mapping[str, str], picture: str) -> str:
+    """Return the row of an image; `files` are its results below the output folder, by kind."""
     mean, text = _mean(record)
-    name = record.file.removeprefix(f"{folder}/") if folder else record.file
     objects = "" if record.objects is None else record.objects
     note = f' <i title="{escape(" ".join(record.notes))}">note</i>' if record.notes else ""
     links = " ".join(
@@ -259,11 +197,10 @@ def _row(
     )
     cells = [
         f'<td class="picture">{picture}</td>',
-        f'<th scope="row">{escape(name)}{note}</th>',
+        f'<th scope="row">{escape(record.file)}{note}</th>',
         f'<td class="{record.status}">{WORDS[record.status]}</td>',
         f'<td data-value="{objects}">{objects}</td>',
         f'<td data-value="{mean}">{escape(text)}</td>',
-        f"<td>{sparkline(counts, low, high) if counts else ''}</td>",
         f'<td data-value="{math.prod(record.shape) if record.shape else ""}">'
         f"{' &times; '.join(map(str, record.shape))}</td>",
         f'<td data-value="{record.seconds:.3f}">{record.seconds:.2f}</td>',
@@ -278,11 +215,8 @@ def _mean(record: Record) -> tuple[str, str]:
     value = record.statistics.get(f"{name}_mean")
     if value is None:
         return "", ""
-    return f"{value:.6g}", f"{_short(value)} {record.sizes.get('unit') or 'px'}"
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+    short = f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+    return f"{value:.6g}", f"{short} {record.sizes.get('unit') or 'px'}"
 
 
 # ---- The page
@@ -312,10 +246,7 @@ def page(
     known: Mapping[str, str],
     tables: Iterable[str],
 ) -> Iterator[str]:
-    """Yield the report of a run; `known` are the thumbnails of an earlier one.
-
-    `names` are those of the results of each record below `out`, without endings, as on disk.
-    """
+    """Yield the report of a run; `names` are those of results, `known` earlier thumbnails."""
     yield HEAD
     yield f"<title>{escape(out.resolve().name)}: {images(len(records))}</title>\n"
     yield f"<style>\n{(HERE / 'report.css').read_text(encoding='utf-8')}</style>\n</head>\n<body>\n"
@@ -382,12 +313,9 @@ TAKEN = ("file", "unit", "frame", "label", "status", "objects")  # columns of th
 
 
 def read_groups(text: str | None, files: Sequence[str]) -> Groups:
-    """Return a function from the path of a file to its conditions, in one order of names.
+    """Return a function from the path of a file to its conditions.
 
-    `text` is a pattern for the end of paths, "{condition}_{well}.tif", or the path of a CSV file
-    with a column "file": a name, or a path that ends as that of the image; the longest counts.
-    Conditions of a file that it does not name are "". Raises RefusedError if it names none of the
-    `files`.
+    `text` is a pattern for the end of paths, or the path of a CSV file with a column "file".
 
     >>> of = read_groups("{drug}/{well}_*.tif", ["plate/DMSO/A1_001.tif"])
     >>> of("plate/DMSO/A1_001.tif"), of("other.tif")
@@ -420,6 +348,8 @@ def _of_pattern(text: str) -> Groups:
 
 
 def _of_table(text: str) -> Groups:
+    from pandas import read_csv
+
     path = expanded(text, "--group")
     if path.suffix.lower() != ".csv":
         refuse(
@@ -428,18 +358,18 @@ def _of_table(text: str) -> Groups:
         )
     refuse_kind("--group", path, "a CSV file")
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, ValueError, csv.Error) as error:
+        table = read_csv(path, dtype=str, keep_default_na=False, index_col=False)
+    except (OSError, ValueError) as error:
         refuse(f"--group must be a CSV file that can be read; got {quoted(path)}: {error}.")
-    names = [name for name in (rows[0] if rows else {}) if name not in ("file", None)]
+    rows: Any = table.fillna("").to_dict("records")
     if not rows or "file" not in rows[0]:
         refuse(f"--group must have rows with a column 'file'; got none in {quoted(path)}.")
+    names = [name for name in rows[0] if name != "file"]
     _check(text, names)
     known: dict[tuple[str, ...], dict[str, str]] = {}
     for row in rows:
-        values = {name: row[name] or "" for name in names}
-        if known.setdefault(_parts(row["file"] or ""), values) != values:
+        values = {name: row[name] for name in names}
+        if known.setdefault(_parts(row["file"]), values) != values:
             refuse(
                 f"--group must have one row for a file; got two that differ for "
                 f"{quoted(row['file'])} in {quoted(path)}. Write the folder too, as in "
@@ -479,10 +409,7 @@ MOST = 5  # columns that are compared
 
 
 def compare(records: Sequence[Record], groups: Groups) -> Iterator[str]:
-    """Yield a table for each condition that several images share, a row for each of its values.
-
-    Columns are objects and what was measured: a point for each image, and the median of these.
-    """
+    """Yield a table for each condition that several images share, a row for each of its values."""
     known = [each for each in records if each.complete]
     columns = ["objects", *dict.fromkeys(name for each in known for name in each.statistics)]
     columns = [name for name in columns if not name.endswith("_total")][:MOST]
@@ -500,7 +427,9 @@ def compare(records: Sequence[Record], groups: Groups) -> Iterator[str]:
         for value, own in sorted(rows.items()):
             yield f'<tr><th scope="row">{escape(value or "-")}</th><td>{len(own):,}</td>'
             for name in columns:
-                yield f"<td>{_strip(_values(own, name), *_ends(known, name))}</td>"
+                every = _values(known, name) or [0.0]
+                ends = min(0.0, *every), max(every)
+                yield f"<td>{_strip(_values(own, name), *ends)}</td>"
             yield "</tr>\n"
         yield "</tbody>\n</table></div>\n</section>\n"
 
@@ -509,11 +438,6 @@ def _values(records: Sequence[Record], name: str) -> list[float]:
     """Return what is known of one column, for complete images."""
     found = (each.objects if name == "objects" else each.statistics.get(name) for each in records)
     return [float(value) for value in found if value is not None]
-
-
-def _ends(records: Sequence[Record], name: str) -> tuple[float, float]:
-    values = _values(records, name) or [0.0]
-    return min(0.0, *values), max(values)
 
 
 def _strip(values: Sequence[float], low: float, high: float) -> str:

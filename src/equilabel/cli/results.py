@@ -17,7 +17,6 @@ from equilabel.storage.table import write_table
 
 from .options import OME_ZARR, Options
 from .records import Facts, Record, Sizes, describe_result
-from .trial import PIXEL, KnownAxes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
+    from .trial import KnownAxes
+
 
 INTENSITY = re.compile(r"intensity_mean(-\d+)?")
 TOTALED = ("area", "volume", "num_pixels")
@@ -34,8 +35,6 @@ TOTALED = ("area", "volume", "num_pixels")
 
 def column_units(columns: Iterable[Hashable], rank: int, unit: str) -> dict[str, str]:
     """Return the units of columns by name; columns without a unit are left out.
-
-    `rank` is the number of spatial axes, `unit` the unit of lengths.
 
     >>> column_units(["label", "area", "centroid-0", "orientation"], 2, "µm")
     {'area': 'µm²', 'centroid-0': 'µm', 'orientation': 'rad'}
@@ -49,15 +48,8 @@ def column_units(columns: Iterable[Hashable], rank: int, unit: str) -> dict[str,
     return found
 
 
-def lengths(record: Record) -> str:
-    """Return the unit of lengths in the table of an image; "" if unknown."""
-    return record.unit if record.spacing else PIXEL
-
-
 def summarize(table: Mapping[str, HostArray] | pd.DataFrame) -> dict[str, float | None]:
     """Return mean sizes, total sizes and mean intensities of the objects in a table.
-
-    Means give each object the same weight; they are None if there are no values.
 
     >>> summarize({"label": np.array([1, 2]), "area": np.array([4.0, 6.0])})
     {'area_mean': 5.0, 'area_total': 10.0}
@@ -78,11 +70,7 @@ def summarize(table: Mapping[str, HostArray] | pd.DataFrame) -> dict[str, float 
 
 
 def summarize_frames(table: pd.DataFrame, labels: Any) -> Iterator[dict[str, Any]]:
-    """Yield the number, the count of objects and the result of `summarize` for each frame.
-
-    `labels` may be a Zarr array; it is read frame by frame, and only if the table has no column
-    "frame".
-    """
+    """Yield number, objects and `summarize` of each frame, of whose labels some may be on disk."""
     if "frame" in table:
         frames = table["frame"].to_numpy()
     else:
@@ -111,11 +99,7 @@ COLUMNS = ("volume", "area", "num_pixels")
 
 
 def count_sizes(table: Mapping[str, HostArray] | pd.DataFrame, units: Mapping[str, str]) -> Sizes:
-    """Count the objects of a table by size, so that counts of several images can be added.
-
-    The result has ``of``, the first of `COLUMNS` in the table; its ``unit``; and ``counts``, the
-    number of objects from ``2 ** (k / BINS)`` to ``2 ** ((k + 1) / BINS)`` by k as text. It is
-    empty if the table has no such column.
+    """Count the objects of a table from ``2 ** (k / BINS)`` to the next size, by k as text.
 
     >>> count_sizes({"area": np.array([1.0, 4.0, 4.1])}, {"area": "µm²"})
     {'of': 'area', 'unit': 'µm²', 'counts': {'0': 1, '8': 2}}

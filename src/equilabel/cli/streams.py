@@ -1,4 +1,4 @@
-"""What the user is told: messages on the terminal, errors in a line, and signals that end a run."""
+"""What the user is told: messages, progress and errors; and signals that end a run."""
 
 from __future__ import annotations
 
@@ -7,26 +7,32 @@ import os
 import re
 import signal
 import sys
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import cache
 from inspect import signature
 from shutil import get_terminal_size
-from threading import Event, Thread, current_thread, main_thread
+from threading import current_thread, main_thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
+from typer import style
+
+import equilabel
 from equilabel.descriptions import describe_stage
-from equilabel.devices.compiling import describe
+from equilabel.devices import compiling
 from equilabel.storage.errors import FULL, causes, is_shortage
 
 from . import ENDING
 from .inputs import printable
 from .options import LENGTHS, Options
+from .records import REPORT, RUN, SUMMARY, Facts, Record
 
 if TYPE_CHECKING:
     import warnings
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
 # ---- Ctrl-C and other signals, before and during a run
 
@@ -39,32 +45,22 @@ class Interrupted(BaseException):
         self.number = number
 
 
-@contextmanager
-def raising() -> Iterator[None]:
-    """Make signals raise Interrupted: nothing has been written yet."""
-
-    def leave(number: int, _: object) -> None:
-        raise Interrupted(number)
-
-    with _handling(leave):
-        yield
+def interrupt(number: int, _: object) -> None:
+    """Raise Interrupted, as a handler of signals: nothing has been written yet."""
+    raise Interrupted(number)
 
 
 @contextmanager
 def collecting() -> Iterator[list[int]]:
     """Make signals append their numbers to a list, without interrupting the work."""
     heard: list[int] = []
-    with _handling(lambda number, _: heard.append(number)):
+    with handling(lambda number, _: heard.append(number)):
         yield heard
 
 
 @contextmanager
 def withheld() -> Iterator[None]:
-    """Block signals while a process is started, so that it never gets them.
-
-    Ctrl-C reaches every process of a terminal, and the signal of a job scheduler every process of a
-    job. Only the parent decides what happens to the work.
-    """
+    """Block signals while a process is started: its parent alone decides what becomes of it."""
     if sys.platform == "win32":
         yield
     else:
@@ -84,7 +80,8 @@ def ignore() -> None:
 
 
 @contextmanager
-def _handling(handler: Callable[[int, Any], None]) -> Iterator[None]:
+def handling(handler: Callable[[int, Any], None]) -> Iterator[None]:
+    """Handle the signals, if this is the main thread."""
     if current_thread() is not main_thread():
         yield
         return
@@ -99,18 +96,13 @@ def _handling(handler: Callable[[int, Any], None]) -> Iterator[None]:
             signal.signal(number, earlier or signal.SIG_DFL)
 
 
-PAUSE = 10.0  # seconds between lines about a long stage
 # ---- Standard output and error, which may be closed, full, or a pipe without a reader
 
 GONE = (errno.EPIPE, errno.EIO)  # the reader has gone, which is not an error
 
 
 def open_standard() -> None:
-    """Open those of the three standard streams that are closed, on the null device.
-
-    Otherwise the next file that is opened, perhaps a result, would get the descriptor of a standard
-    stream, and text printed by a library.
-    """
+    """Open standard streams that are closed, or the next file would get the text of libraries."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
@@ -166,41 +158,6 @@ def fleeting(text: str) -> None:
         silence("stderr")
 
 
-class Waiting:
-    """Says what an image waits for: on a terminal at once, elsewhere every ten seconds.
-
-    It is called with the stages of `segment`; `compiling` takes news of functions that are
-    compiled.
-    """
-
-    def __init__(self) -> None:
-        self.stage, self.news, self.begun = "reading the image", "", monotonic()
-        self._over = Event()
-
-    def __call__(self, stage: str) -> None:
-        """Show the stage that begins."""
-        self.stage = describe_stage(stage)
-        fleeting(self.news or self.stage)
-
-    def compiling(self, number: int, busy: bool) -> None:
-        """Show that functions are compiled."""
-        self.news = describe(number) if busy else ""
-        fleeting(self.news or self.stage)
-
-    def __enter__(self) -> Self:
-        Thread(target=self._beat, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        fleeting("")
-
-    def _beat(self) -> None:
-        while not self._over.wait(PAUSE):
-            text = f"{self.news or self.stage}, {monotonic() - self.begun:.0f} s"
-            (fleeting if sys.stderr.isatty() else complain)(text)
-
-
 def silence(name: str) -> None:
     """Connect a standard stream to the null device, for the rest of the process."""
     nowhere = open(os.devnull, "w")  # noqa: SIM115, PTH123 - perhaps for good
@@ -213,7 +170,9 @@ def silence(name: str) -> None:
 
 # ---- Errors as one line of text, with the names of command-line options
 
-HANDLES = (errno.EMFILE, errno.ENFILE)
+HANDLES = " Raise the limit with `ulimit -n`, or pass fewer --jobs."
+LONG = " Shorten the name."
+REMEDIES = {errno.EMFILE: HANDLES, errno.ENFILE: HANDLES, errno.ENAMETOOLONG: LONG}
 MEMORY = "out of memory"  # a possible end of an attempt
 
 
@@ -232,12 +191,7 @@ def explain(error: BaseException) -> str:
                 f"the disk of --out must have room; got {error.strerror!r}{name}. "
                 "Make room and run again; a run of many images with --resume."
             )
-        if error.errno in HANDLES:
-            return (
-                f"files must be opened; got {error.strerror!r}. Raise the limit with `ulimit -n`, "
-                "or pass fewer --jobs."
-            )
-        remedy = " Shorten the name." if error.errno == errno.ENAMETOOLONG else ""
+        remedy = REMEDIES.get(error.errno or 0, "")
         return f"files must be readable and writable; got {error.strerror!r}{name}.{remedy}"
     expected = isinstance(error, (ValueError, TypeError, RuntimeError, OSError, ImportError))
     text = one_line(error) or type(error).__name__
@@ -301,3 +255,226 @@ def told(caught: Iterable[warnings.WarningMessage]) -> list[str]:
 def one_line(text: object) -> str:
     """Join lines, and escape characters that cannot be printed."""
     return printable(" ".join(str(text).split()))
+
+
+# ---- Progress and summary of a run
+
+MOST_NOTES = 5  # printed at the end; the summary has all
+
+
+def spoken(seconds: float) -> str:
+    """Return a time with its unit.
+
+    >>> spoken(40), spoken(300), spoken(7200)
+    ('40 s', '5 min', '2.0 h')
+    """
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds <= 5400 else f"{seconds / 3600:.1f} h"
+
+
+WIDE = 16  # characters of a bar
+EVERY = 60.0  # seconds between lines about the progress of a run without a bar
+
+
+def describe(record: Record) -> str:
+    """Describe the record of an image in a line.
+
+    >>> from equilabel.cli.records import Record
+    >>> describe(Record("cells.tif", "cells", "done", objects=57, threshold=103.5, seconds=0.42))
+    'cells.tif: 57 objects, threshold 103.5, 0.4 s'
+    """
+    objects = f"{record.objects} object{'s' * (record.objects != 1)}"
+    if record.status == "failed":
+        return f"{record.file}: failed: {record.error}"
+    if record.status == "skipped":
+        return f"{record.file}: kept, complete and unchanged ({objects})"
+    if record.status == "interrupted":
+        return f"{record.file}: interrupted"
+    if record.threshold is None:  # labels were measured
+        return f"{record.file}: {objects}, {record.seconds:.1f} s"
+    each = record.threshold if isinstance(record.threshold, (tuple, list)) else [record.threshold]
+    threshold = " to ".join(f"{v:.6g}" if isinstance(v, float) else str(v) for v in each)
+    parts = [objects, f"threshold {threshold}", *in_pixels(record.in_pixels)]
+    return f"{record.file}: {', '.join(parts)}, {record.seconds:.1f} s"
+
+
+def in_pixels(used: Facts) -> list[str]:
+    """Describe lengths and sizes as numbers of pixels.
+
+    >>> in_pixels({"sigma": (1.54, 1.54), "min_size": 30}), in_pixels({"sigma": [0.5, 2, 2]})
+    (['sigma 1.54 px', 'min size 30 px'], ['sigma 0.5 x 2 x 2 px'])
+    """
+    found = []
+    for name, value in used.items():
+        each = list(value) if isinstance(value, (tuple, list)) else [value]
+        texts = [f"{number:.3g}" if isinstance(number, float) else str(number) for number in each]
+        numbers = texts[0] if len(set(texts)) == 1 else " x ".join(texts)
+        found.append(f"{name.replace('_', ' ')} {numbers} px")
+    return found
+
+
+def drawn(done: int, total: int) -> str:
+    """Draw a bar.
+
+    >>> drawn(1, 4)
+    '[####............] 1/4'
+    """
+    return f"[{'#' * (WIDE * done // max(1, total)):.<{WIDE}}] {done}/{total}"
+
+
+class Progress:
+    """Progress of a run: a bar, failures and notes on a terminal; elsewhere a line for an image."""
+
+    def __init__(self, total: int, out: Path, clock: Callable[[], float] = monotonic) -> None:
+        self.clock = clock  # in seconds
+        self.total, self.out, self.bar = total, out, sys.stdout.isatty() and can_fleet()
+        self.begun, self.notes = False, set[str]()
+        self.count = self.worked = self.failed = 0  # images: finished, not skipped, failed
+        self.since = self.told = clock()
+
+    def begin(self) -> None:
+        """Draw the bar, or print the heading."""
+        self.begun = True
+        if self.bar:
+            self.tell("starting")
+        else:
+            say(f"{images(self.total)}, results in {printable(self.out)}")
+
+    def tell(self, words: str) -> None:
+        """Show on a terminal what takes time, beside the bar if it is drawn."""
+        if self.bar and self.begun:
+            parts = drawn(self.count, self.total), *self.pace(), words or "labeling"
+            words = ", ".join(parts)
+        fleeting(words)
+
+    def pace(self) -> list[str]:
+        """Describe the rate of finished images, the failures, and the time that is left."""
+        seconds, found = self.clock() - self.since, []
+        if self.worked and seconds > 0:
+            rate = self.worked / seconds
+            found += [f"{rate:.3g} images/s" if rate >= 1 else f"{60 * rate:.3g} images/min"]
+        if self.failed:
+            found += [f"{self.failed} failed"]
+        if self.worked and self.count < self.total:
+            found += [f"{spoken((self.total - self.count) * seconds / self.worked)} left"]
+        return found
+
+    def show(self, record: Record) -> None:
+        """Show the record of an image."""
+        failed, now = record.status == "failed", self.clock()
+        self.count, self.failed = self.count + 1, self.failed + failed
+        self.worked += record.status != "skipped"
+        if not self.bar:
+            say(f"[{self.count:{len(str(self.total))}}/{self.total}] {describe(record)}")
+        elif failed:
+            say(style(describe(record), fg="red"))
+        for note in record.notes if self.total > 1 else ():  # else they are printed at the end
+            if not self.bar:
+                say(f"      note: {note}")
+            elif note not in self.notes:
+                say(style(f"{record.file}: {note}", fg="yellow"))
+            self.notes.add(note)
+        if self.bar:
+            self.tell(record.file[-30:])
+        elif now - self.told > EVERY and self.count < self.total:
+            self.told = now
+            say(f"--- {self.count} of {self.total}, {', '.join(self.pace())}")
+
+
+def close(
+    records: Sequence[Record], out: Path, options: Options, *, seconds: float, others: int
+) -> None:
+    """Print how a run ended, and where its results are."""
+    count = dict.fromkeys(("done", "skipped", "failed", "interrupted"), 0)
+    for record in records:
+        count[record.status] += 1
+    done = "measured" if options.command == "measure" else "labeled"
+    parts = [f"{count['done']} {done}"]
+    said = {"skipped": "kept", "failed": "failed", "interrupted": "interrupted"}
+    parts += [f"{count[status]} {word}" for status, word in said.items() if count[status]]
+    line = f"\n{images(len(records))}: {', '.join(parts)}, in {seconds:.1f} s"
+    endings = options.endings()
+    notes = []
+    units = {record.unit or "pixels" for record in records if record.complete}
+    if len(units) > 1:
+        known = ", ".join(sorted(units))
+        notes += [f"lengths are in different units: {known} (see --spacing and --unit)"]
+    if others:
+        notes += [f"{images(others)} of earlier runs: results are kept, but not in the summary"]
+    if count["interrupted"]:
+        notes += ["run again with --resume to label the other images"]
+    paths = {}
+    if count["done"] or count["skipped"]:
+        paths = {f"{kind.rstrip('s')}s": out / f"*{end}" for kind, end in endings.items()}
+        paths |= {"objects": out / f"objects.{options.format}"}
+    paths |= {"report": out / REPORT, "summary": out / SUMMARY, "record": out / RUN}
+    say_results(line, [*notes, *count_notes(records), *notes_on_machine()], paths)
+
+
+def count_notes(records: Iterable[Record]) -> list[str]:
+    """Return the notes about images with how many have them, the most frequent first."""
+    notes = Counter(note for record in records for note in record.notes)
+    found = [f"{note} ({images(count)})" for note, count in notes.most_common(MOST_NOTES)]
+    more = len(notes) - MOST_NOTES
+    return found if more <= 0 else [*found, f"{more} more are in the summary"]
+
+
+def say_results(line: str, notes: Iterable[str], paths: Mapping[str, Path]) -> None:
+    """Print what came of one image: a line, notes, and the paths of results by kind."""
+    say(line)
+    for note in notes:
+        say(f"  note      {note}")
+    for kind, path in paths.items():
+        say(f"  {kind:9} {printable(path)}")
+
+
+def notes_on_machine() -> list[str]:
+    """Return the notes about the devices of this machine."""
+    return [report.note for report in equilabel.devices() if report.note]
+
+
+def images(count: int) -> str:
+    """Return a number of images in words."""
+    return f"{count} image{'s' * (count != 1)}"
+
+
+PAUSE = 10  # seconds between two lines about a stage if the output is not a terminal
+
+
+class Stages:
+    """Shows the stage of an image in a line that is replaced; elsewhere lines about its blocks."""
+
+    def __init__(self) -> None:
+        self.stage, self.done, self.total = "", 0, 0  # blocks, if there are any
+        self.news, self.told = "", 0.0
+        self.begun, self.first = 0.0, 0  # time and blocks at the beginning of the stage
+
+    def __call__(self, stage: str, done: int = 0, total: int = 0) -> None:
+        """Show the stage, and how many of its blocks are done."""
+        now, new = monotonic(), stage != self.stage or done < self.done
+        self.stage, self.done, self.total = stage, done, total
+        self.begun, self.first = (now, done) if new else (self.begun, self.first)
+        words, bar = describe_stage(stage), sys.stdout.isatty() and can_fleet()
+        if not total:
+            fleeting(self.news or words)
+        elif bar and done < total:
+            each = (now - self.begun) / max(1, done - self.first)
+            left = f", {spoken(each * (total - done))} left" if done > self.first else ""
+            fleeting(f"{drawn(done, total)} {words}{left}")
+        elif bar or new or now - self.told > PAUSE:
+            say(f"  {words}: {done} of {total}")
+            self.told = now
+
+    def compiling(self, number: int, busy: bool) -> None:
+        """Show on a terminal that functions are compiled; elsewhere say it once."""
+        first, self.news = not self.told, compiling.describe(number) if busy else ""
+        if sys.stderr.isatty():
+            fleeting(self.news or describe_stage(self.stage))
+        elif busy and first:
+            complain(f"{self.news}, which may take half a minute.")
+            self.told = monotonic()
+
+    def __str__(self) -> str:
+        """Describe the current stage."""
+        return f"stage '{describe_stage(self.stage)}', {self.done} of {self.total}"

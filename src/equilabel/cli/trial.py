@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache
 from importlib.util import find_spec
 from inspect import signature
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from .options import LENGTHS, OME_ZARR, ChunkOptions, Options, as_typed, refuse
 from .streams import explain
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
     from pathlib import Path
 
     import pandas as pd
@@ -43,16 +43,11 @@ if TYPE_CHECKING:
 
 # ---- What a file says of its axes, channels and pixel size, and notes about what was guessed
 
-MOST = 12  # channels listed in a message
 PIXEL = "px"  # unit of lengths if the pixel size is unknown
 
 
 def find_channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None, int | str | None]:
-    """Return the axis of channels and the index of the channel to label, or a color as gray values.
-
-    Both are None if the image has no axis of channels. Raises ValueError if the image has no such
-    channel, or has several and `wanted` is None.
-    """
+    """Return the axis of channels (None without), and the channel to label, or a color as gray."""
     if "C" not in image.axes:
         if wanted in (None, 0) or str(wanted) in image.channels:
             return None, None
@@ -74,30 +69,14 @@ def find_channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None
     colored = image.channels[:3] == COLORS[1:4]
     if colored and str(wanted).lower() in COLORS:
         return axis, str(wanted).lower()
-    if colored and wanted is None:
-        refuse(
-            "--channel must be given for an image in colors; got none. Pass --channel gray, or "
-            f"one of {', '.join(COLORS[1:])}."
-        )
     got = "none" if wanted is None else repr(wanted)
+    every = ", ".join(f"{k} {name!r}" for k, name in enumerate(image.channels))
+    every = ", ".join(COLORS) if colored else every or ", ".join(map(str, range(count)))
     folded = {name.casefold(): name for name in reversed(image.channels)}
     near = get_close_matches(str(wanted or "").casefold(), folded, n=1, cutoff=0.5)
-    refuse(
-        f"--channel must be one of {_listed(image.channels, count)} for this image; got {got}. "
-        f"{f'Did you mean {folded[near[0]]!r}?' if near else 'Pass --channel 0 for the first.'}"
-    )
-
-
-def _listed(names: Sequence[str], count: int) -> str:
-    """List the channels of an image as a user can type them.
-
-    >>> _listed(("DAPI", "GFP"), 2), _listed((), 3)
-    ("0 'DAPI', 1 'GFP'", '0, 1, 2')
-    """
-    every = [f"{number} {name!r}" for number, name in enumerate(names)] or list(
-        map(str, range(count))
-    )
-    return ", ".join(every if count <= MOST else [*every[: MOST - 1], "...", every[-1]])
+    remedy = "Pass --channel gray." if colored else "Pass --channel 0 for the first."
+    remedy = f"Did you mean {folded[near[0]]!r}?" if near else remedy
+    refuse(f"--channel must be one of {every} for this image; got {got}. {remedy}")
 
 
 def spacing_of(image: TiffImage, options: Options) -> tuple[dict[str, float], str]:
@@ -119,8 +98,9 @@ def spacing_of(image: TiffImage, options: Options) -> tuple[dict[str, float], st
     return dict(zip(space, values, strict=True)), unit
 
 
-class KnownAxes(NamedTuple):
-    """Meaning of the axes of an image."""
+@dataclass(frozen=True)
+class KnownAxes:
+    """Meaning of the axes of an image; a plain Zarr has no `axes`."""
 
     channel_axis: int | None  # from `find_channel`
     channel: int | str | None  # from `find_channel`
@@ -128,7 +108,8 @@ class KnownAxes(NamedTuple):
     stacked: bool  # whether the first of `axes` counts images
     spacing: dict[str, float]  # pixel size by axis, where it is known
     unit: str  # of the pixel size
-    distances: tuple[float, ...] | None  # of the axes of one image, 1 for time; None if not known
+    distances: float | tuple[float, ...] | None  # of the axes of one image, 1 for time
+    notes: tuple[str, ...] = ()  # on the file, and on its pixel size
 
     @property
     def measured(self) -> dict[str, float]:
@@ -139,7 +120,7 @@ class KnownAxes(NamedTuple):
     @property
     def length(self) -> str:
         """Unit of lengths in the table."""
-        return self.unit if self.measured else PIXEL
+        return PIXEL if self.distances is None else self.unit
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -172,7 +153,9 @@ def known_axes(image: TiffImage, options: Options, what: str = "an image") -> Kn
             )
     complete = all(axis == "T" or axis in spacing for axis in space)
     distances = tuple(spacing.get(axis, 1.0) for axis in space) if complete else None
-    return KnownAxes(channel_axis, channel, axes, stacked, spacing, unit, distances)
+    known = KnownAxes(channel_axis, channel, axes, stacked, spacing, unit, distances)
+    notes = (*notes_of_file(image, options), *_notes_on_spacing(known, options))
+    return replace(known, notes=notes)
 
 
 def notes_of_file(image: TiffImage, options: Options) -> tuple[str, ...]:
@@ -182,7 +165,7 @@ def notes_of_file(image: TiffImage, options: Options) -> tuple[str, ...]:
     return tuple(note for note in image.notes if "-stacked" not in note)
 
 
-def notes_on_spacing(known: KnownAxes, options: Options) -> tuple[str, ...]:
+def _notes_on_spacing(known: KnownAxes, options: Options) -> tuple[str, ...]:
     """Return notes about a pixel size that is doubtful, is not used, or has a guessed unit."""
     measured, spacing, unit = known.measured, known.spacing, known.unit
     notes: list[str] = []
@@ -199,45 +182,35 @@ def notes_on_spacing(known: KnownAxes, options: Options) -> tuple[str, ...]:
     return tuple(notes)
 
 
-@dataclass(frozen=True)
-class Axes:
-    """Meaning of the axes of an image."""
-
-    arguments: dict[str, Any]  # keyword arguments of `segment_chunked`
-    shape: tuple[int, ...]  # of the image
-    names: str = ""  # a letter for each axis of the image; "" for a plain Zarr
-    known: KnownAxes | None = None  # None for a plain Zarr
-    unit: str = PIXEL  # of lengths in the table
-    notes: tuple[str, ...] = ()  # about what was guessed
-    interval: float | None = None  # seconds between frames
-
-
-def find_axes(path: Path, options: Options) -> Axes:
-    """Return the meaning of the axes of an image, from its file and the options."""
+def find_axes(path: Path, options: Options) -> tuple[TiffImage, KnownAxes, dict[str, Any]]:
+    """Return an image without its pixels, its axes, and arguments of `segment_chunked` for them."""
     from equilabel.storage.ome_zarr import describe_zarr, note_missing
     from equilabel.storage.tiff import describe_tiff
 
-    if not is_zarr(path):
-        return _named(describe_tiff(path), options, is_file=path.is_file())
-    image, missing = describe_zarr(path), note_missing(find_image(path).path)
+    image = describe_zarr(path) if is_zarr(path) else describe_tiff(path)
     if image.axes:
-        found = _named(image, options)
-        return replace(found, notes=(*found.notes, *missing))
-    if options.channel is not None:
+        known = known_axes(image, options)
+        _refuse_for_blocks(known)
+    elif options.channel is not None:
         refuse(
             "--channel needs the axes of an OME-Zarr; got a plain Zarr, whose axes have no names. "
             "Leave it out."
         )
-    given = options.spacing
-    distances = given[0] if given is not None and len(given) == 1 else given
-    how = {"spacing": distances, "unit": options.unit, "stacked": bool(options.stacked)}
-    unit = PIXEL if given is None else options.unit or ""
-    return Axes(how, image.pixels.shape, unit=unit, notes=tuple(missing))
+    else:
+        given, unit = options.spacing, options.unit or ""
+        distances = given[0] if given is not None and len(given) == 1 else given
+        known = KnownAxes(None, None, "", bool(options.stacked), {}, unit, distances)
+    arguments = {**known.arguments, "unit": known.unit or None, "channel": known.channel}
+    if known.axes and known.distances is None:
+        arguments |= {"unit": None, "spacing": (1.0,) * (len(known.axes) - known.stacked)}
+    if not is_zarr(path):
+        return image, known, {**arguments, "channel_axis": known.channel_axis}
+    missing = note_missing(find_image(path).path)
+    return image, replace(known, notes=(*known.notes, *missing)), arguments
 
 
-def _named(image: TiffImage, options: Options, *, is_file: bool = False) -> Axes:
-    """Return the meaning of axes with names."""
-    known = known_axes(image, options)
+def _refuse_for_blocks(known: KnownAxes) -> None:
+    """Raise RefusedError if an image with these axes cannot be read block by block."""
     if isinstance(known.channel, str):
         refuse(
             f"--channel {known.channel} needs the image as a whole, not chunks. Pass red, green, "
@@ -248,15 +221,6 @@ def _named(image: TiffImage, options: Options, *, is_file: bool = False) -> Axes
             "image must have its axes in the order T, Z, Y, X to be read in chunks; got "
             f"{known.axes!r}. Convert it to OME-Zarr in that order."
         )
-    arguments = {**known.arguments, "channel": known.channel}
-    arguments["unit"] = arguments["unit"] or None
-    if known.distances is None:
-        arguments["spacing"] = (1.0,) * (len(known.axes) - known.stacked)
-    if is_file:
-        arguments["channel_axis"] = known.channel_axis
-    notes = (*notes_of_file(image, options), *notes_on_spacing(known, options))
-    shape, length = image.pixels.shape, known.length
-    return Axes(arguments, shape, image.axes, known, length, notes, image.interval)
 
 
 # ---- Memory, and whether an image is labeled block by block
@@ -305,19 +269,25 @@ def drawing(header: Header, options: Options) -> int:
 
 
 def takes_whole(path: Path, options: Options) -> bool:
-    """Return whether a Zarr is labeled as a whole: its options ask for that, and it fits.
-
-    So do those of splitting, and of a threshold for each object, for which objects are split, too:
-    in chunks, those that are larger than a block stay whole.
-    """
+    """Return whether a Zarr is labeled as a whole: options or splitting ask for it, and it fits."""
     given = options.segment
-    if not (needs_whole(options) or given["split"] or given["threshold"] == "per_object"):
-        return False
+    asked = needs_whole(options) or given["split"] or given["threshold"] == "per_object"
+    return bool(asked) and _excess(path, options) == ""
+
+
+def _excess(path: Path, options: Options) -> str | None:
+    """Return why an image does not fit into memory; "" if it does, None if it cannot be read."""
     try:
-        need = forecast(read_header(path), options)
+        need = forecast(read_header(path, series=options.series), options)
     except Exception:  # reported when the file is read
-        return False
-    return need <= (free() if options.memory_limit is None else options.memory_limit)
+        return None
+    limit = free() if options.memory_limit is None else options.memory_limit
+    if need <= limit:
+        return ""
+    return (
+        f"an image that takes about {readable(need)} of memory, more than --memory-limit "
+        f"{readable(limit)}"
+    )
 
 
 def needs_whole(options: Options) -> dict[str, object]:
@@ -350,11 +320,7 @@ def refuse_too_large(path: Path, header: Header, options: Options) -> None:
 
 
 def why_in_blocks(path: Path, options: Options, *, chunked: bool = False) -> str:
-    """Return the reason for labeling an image block by block; "" if it is labeled in memory.
-
-    A Zarr that fits into memory is labeled as a whole if its options ask for that, and not
-    `chunked`. Raises RefusedError if `chunked` is set but the image cannot be read in chunks.
-    """
+    """Return why an image is labeled block by block, or ""; refuse `chunked` if it cannot be."""
     if options.command != "batch" or (options.slices and not chunked):
         return ""
     if is_zarr(path):
@@ -364,19 +330,7 @@ def why_in_blocks(path: Path, options: Options, *, chunked: bool = False) -> str
         if not is_tiff:
             refuse(f"--chunked needs a TIFF or a Zarr; got {quoted(path)}. Leave it out.")
         return "--chunked"
-    if not is_tiff or options.too_large != "chunked":
-        return ""
-    try:
-        need = forecast(read_header(path, series=options.series), options)
-    except Exception:  # reported when the file is read
-        return ""
-    limit = options.memory_limit
-    if limit is None or need <= limit:
-        return ""
-    return (
-        f"an image that takes about {readable(need)} of memory, more than --memory-limit "
-        f"{readable(limit)}"
-    )
+    return (is_tiff and options.too_large == "chunked" and _excess(path, options)) or ""
 
 
 def is_zarr_of_labels(out: Path) -> bool:
@@ -404,18 +358,13 @@ def chooses_chunks(path: Path, out: Path, options: Options, typed: Collection[st
 
 def refuse_own(path: Path, options: Options, typed: Collection[str]) -> None:
     """Raise RefusedError if the user typed an option that only images in chunks have."""
-    for name in options_of(ChunkOptions):
-        if name in typed:
-            if is_zarr(path):
-                whole = as_typed(next(iter(needs_whole(options))))
-                refuse(
-                    f"--{name} needs an image in chunks; got {whole}, which needs the image as a "
-                    "whole. Leave one of them out."
-                )
-            refuse(
-                f"--{name} needs an image in chunks: a Zarr, or a TIFF with --chunked; got "
-                "neither. Leave it out, or pass --chunked."
-            )
+    for name in [name for name in options_of(ChunkOptions) if name in typed]:
+        whole = next(iter(needs_whole(options)), "") if is_zarr(path) else ""
+        got = f"{as_typed(whole)}, which needs the image as a whole" if whole else "neither"
+        refuse(
+            f"--{name} needs an image in chunks: a Zarr, or a TIFF with --chunked; got {got}. "
+            "Leave it out."
+        )
 
 
 def check_formats(options: Options) -> None:
@@ -450,8 +399,7 @@ TEMPORARY = (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EAGAIN, errno.EIO)
 def check(options: Options, *, compiling: bool = False) -> str:
     """Try options on images; return the error message if they fail on all of them, else "".
 
-    Options that work for one kind of image pass, because the axes of a file are unknown before it
-    is opened. The images have pixels only for `compiling`: all that labeling needs is compiled.
+    The axes of a file are unknown before it is opened. With `compiling`, the images have pixels.
     """
     complaint = ""
     unit = options.unit or "µm"  # the unit of a file is unknown before it is opened
@@ -501,10 +449,7 @@ def _try(shape: tuple[int, ...], options: Options, given: dict[str, Any]) -> Non
 def measure_labels(
     numbers: HostArray, values: HostArray | None, options: Options, **given: Any
 ) -> tuple[HostArray, pd.DataFrame]:
-    """Measure labels; return those of the objects that stay, and their table.
-
-    `given` are spacing and stacked. Without --keep and --exclude-border all stay.
-    """
+    """Measure labels; return those of the objects that stay, and their table."""
     from equilabel import PROPERTIES, default_properties, filter_objects, measure
 
     chosen, rank = options.segment, numbers.ndim - given["stacked"]
@@ -543,6 +488,6 @@ def _without_units(arguments: dict[str, Any]) -> dict[str, Any]:
         value = arguments.get(name)
         if isinstance(value, (str, tuple)):
             each = value if isinstance(value, tuple) else (value,)
-            kept = tuple(3.0 if parse(name, one).is_physical else one for one in each)
+            kept = tuple(3.0 if parse(name, one).power == 1 else one for one in each)
             found[name] = kept if isinstance(value, tuple) else kept[0]
     return found

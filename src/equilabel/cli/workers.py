@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from multiprocessing import current_process, get_context, parent_process, resource_tracker
@@ -30,7 +30,7 @@ from .streams import MEMORY, explain
 from .trial import check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
     from multiprocessing.connection import Connection
     from pathlib import Path
 
@@ -69,10 +69,7 @@ class GoneError(Exception):
 
 
 class Worker:
-    """A process that labels images one by one, and the pipe to it.
-
-    Raises OSError if it cannot be started.
-    """
+    """A process that labels images one by one, and the pipe to it."""
 
     def __init__(self, run: Run) -> None:
         context = get_context("spawn")  # a forked child would inherit locks of threads
@@ -99,8 +96,7 @@ class Worker:
         since = monotonic()
         while True:
             if ended():
-                message = f"a run must not end before its images; got none at {str(self.place)!r}."
-                raise GoneError(message)
+                raise GoneError
             try:
                 if self.connection.poll(POLL):
                     return self.connection.recv()
@@ -144,9 +140,8 @@ def explain_end(how: str, limit: float = 0) -> str:
             "Pass a longer one, or leave it out."
         )
     if how in (MEMORY, "SIGKILL"):
-        what = "SIGKILL in its process, as when memory runs out" if how == "SIGKILL" else how
         remedy = "Pass fewer --jobs, or use a machine with more."
-        return f"image must fit in memory; got {what}. {remedy}"
+        return f"image must fit in memory; got {how} in its process. {remedy}"
     return (
         f"image must be read without a crash; got {how} in its process. The file may be damaged, "
         "or memory short: copy or export it again, and try it alone."
@@ -174,10 +169,7 @@ def serve(connection: Connection, run: Run) -> None:
 
 
 def _start_tracker() -> None:
-    """Start the process that removes semaphores of killed processes, without messages.
-
-    Some codecs create a semaphore in each process. Windows has no such process.
-    """
+    """Start the process that removes semaphores of killed processes, without its messages."""
     if os.name == "nt":
         return
     quiet = "ignore:resource_tracker:UserWarning"  # passed to the process
@@ -205,8 +197,7 @@ def label_in_process(
 ) -> tuple[Job, Record]:
     """Label an image in a process; return its job, with the folder of its results, and its record.
 
-    `ready` is called once a process has tried the options. Raises RefusedError if they fit no
-    image, and GoneError if `ended` returns True meanwhile.
+    Raises RefusedError if the options fit no image, and GoneError if `ended` returns True.
     """
     job = replace(job, place=run.place / f"{job.number}-{secrets.token_hex(4)}")
     kept, worker = False, _ready_worker(run, ended)
@@ -262,11 +253,7 @@ def _ready_worker(run: Run, ended: Callable[[], bool]) -> Worker | str:
 def _tried_twice(
     jobs: Iterable[Job], attempt: Callable[[Iterable[Job], int], Found], count: int
 ) -> Found:
-    """Yield the record of each image; those whose process ended are tried again, one by one.
-
-    `attempt` labels images, some of them at once. An image that was alone on the machine (`count`
-    is 1) and took too long or too much memory is not tried again.
-    """
+    """Yield each record; images whose process ended are tried again, unless they were alone."""
     again, lasting = [], (NEVER, TIME, MEMORY) if count == 1 else (NEVER,)
     for job, record in attempt(jobs, count):
         broke_off = record.status == "failed" and len(record.attempts) > len(job.attempts)
@@ -287,11 +274,10 @@ def _tried_twice(
 def label_all(
     jobs: Sequence[Job], run: Run, *, stop: Callable[[], bool], begin: Callable[[], None]
 ) -> Found:
-    """Label images in `run.count` processes, and yield each one when it is finished.
+    """Label images in `run.count` processes, and yield each one when it is finished, until `stop`.
 
-    Once `stop` returns True, current work is dropped. `begin` is called when the options have
-    passed their trial, and again later. Raises RefusedError if the options fit no image, or no
-    process can be started.
+    `begin` is called when the options have passed their trial, and again later. Raises RefusedError
+    if they fit no image, or no process can be started.
     """
     count, ready = min(run.count, len(jobs)), Event()
     cores = (
@@ -339,35 +325,6 @@ def _end_idle() -> None:
         _idle.pop().end()
 
 
-@contextmanager
-def settling(
-    keep: Callable[[Job, Record], Record], show: Callable[[Record], None], threads: int
-) -> Iterator[Callable[[Job, Record], None]]:
-    """Yield a function that keeps the results of an image in one of `threads` threads.
-
-    `keep` is called in a thread with a job and its record, and returns the final record; `show` is
-    then called with it, in one thread at a time. The function waits while all threads are busy, and
-    raises what was raised in them; with one thread, images are kept in the order of calls. All are
-    kept when the with block ends.
-    """
-    turn, under_way = Lock(), deque[Future[None]]()
-
-    def settle(job: Job, record: Record) -> None:
-        record = keep(job, record)
-        with turn:
-            show(record)
-
-    def add(job: Job, record: Record) -> None:
-        while len(under_way) >= threads or (under_way and under_way[0].done()):
-            under_way.popleft().result()
-        under_way.append(pool.submit(settle, job, record))
-
-    with ThreadPoolExecutor(threads, "settling") as pool:
-        yield add
-    for each in under_way:
-        each.result()
-
-
 # ---- The images of a run, on a Dask cluster: one task for each
 
 
@@ -398,10 +355,9 @@ def label_on_cluster(
 ) -> Found:
     """Label images on a cluster, and yield each image when it is finished; see `label_all`.
 
-    Raises RefusedError, too, if the scheduler cannot be reached or its workers do not see the
-    files; LostSchedulerError if the scheduler is lost later: the images that were yielded are done.
+    Raises LostSchedulerError if the scheduler is lost: the images that were yielded are done.
     """
-    from equilabel.chunked.engine import LostSchedulerError, connected
+    from equilabel.chunked.engine import connected
 
     try:
         connection = connected(address)
@@ -429,12 +385,6 @@ def label_on_cluster(
         run = replace(run, place=place, count=count, idle=IDLE)
         refuse_cluster(cluster, run, address, jobs[0].path)
         yield from _tried_twice(jobs, attempt, 0)
-    except LostSchedulerError as error:
-        message = (
-            f"--scheduler must stay reachable until all is done; got none at {address!r} any more. "
-            "Start it again, and run again with --resume: images that are done are kept."
-        )
-        raise LostSchedulerError(message) from error
     finally:
         connection.__exit__(None, None, None)
 
@@ -470,11 +420,8 @@ def examine(run: Run, image: Path) -> str:
 
 
 def label_there(job: Job, run: Run) -> tuple[Path, Record]:
-    """Label an image in a worker of Dask; return the folder of its results, and its record.
-
-    The worker is a daemon, which Python lets have no processes.
-    """
-    vars(current_process())["_config"]["daemon"] = False
+    """Label an image in a worker of Dask; return the folder of its results, and its record."""
+    vars(current_process())["_config"]["daemon"] = False  # daemons may have no processes
     if run.options.memory_limit is None:
         limit = memory.free() * 9 // 10 // run.count
         run = replace(run, options=replace(run.options, memory_limit=limit))
