@@ -258,7 +258,7 @@ def test_objects_of_labels_made_elsewhere_are_followed(here, capsys):
     assert "track" in read_table("out/objects.csv")
     tiff("b_masks.tif", moving(), imagej=True, metadata={"axes": "ZYX"})
     assert measure("b_masks.tif", "--track", "--overwrite") == 1
-    assert "got --no-stacked. Pass --stacked." in summary()["b_masks.tif"]["error"]
+    assert "pass --stacked if the first is time" in summary()["b_masks.tif"]["error"]
     assert measure("b_masks.tif", "--track", "--stacked", "--overwrite") == 0
     tiff("c_masks.tif", LABELS)
     assert measure("c_masks.tif", "--track", "--overwrite") == 1
@@ -299,3 +299,27 @@ def test_a_run_of_measure_is_repeated(here, capsys):
     assert "Use `equilabel batch --from`" in said
     assert main(["measure", "--out", "x"]) == 2
     assert "Missing argument 'LABELS...'" in capsys.readouterr().err
+
+
+def test_planes_that_a_file_calls_colors_are_refused_with_what_to_write(here, capsys):
+    tiff(
+        "l_masks.tif",
+        np.stack([LABELS, LABELS, 0 * LABELS]),
+        photometric="rgb",
+        planarconfig="separate",
+    )
+    assert measure("l_masks.tif") == 1
+    assert "pass photometric='minisblack'" in summary()["l_masks.tif"]["error"]
+
+
+@pytest.mark.parametrize("labels", [-LABELS.astype("i4"), LABELS.astype("u8") << 62])
+def test_labels_out_of_range_are_refused_by_the_name_of_the_argument(here, labels):
+    tiff("l_masks.tif", labels)
+    assert measure("l_masks.tif") == 1
+    assert summary()["l_masks.tif"]["error"].startswith("LABELS must hold")
+
+
+def test_two_images_for_one_option_are_refused(here, capsys):
+    tiff("l_masks.tif", LABELS)
+    words = ["measure", "l_masks.tif", "--image", "a.tif", "--image", "b.tif", "--out", "out"]
+    assert "--image must be given once; got 'b.tif', too" in refused(capsys, *words)

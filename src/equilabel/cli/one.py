@@ -271,7 +271,7 @@ def whole_numbers(labels: TiffImage, name: str = "LABELS") -> HostArray:
         count = pixels.shape[labels.axes.index("C")]
         refuse(
             f"{name} must have one number for each pixel; got {count} channels, as a picture in "
-            "colors has. Save the labels as TIFF of 16 or 32 bits, with tifffile as "
+            "colors has. Save the labels as TIFF of 16 or 32 bits; with tifffile, pass "
             "photometric='minisblack'."
         )
     if pixels.dtype.kind == "b":

@@ -182,7 +182,7 @@ def check_connectivity(connectivity: int | None, axes: int) -> int:
     if not 1 <= hops <= axes:
         remedy = "1 joins pixels that share a face, the highest those that share a corner."
         if hops in HOPS:
-            remedy = f"It counts hops: of {hops} neighbors it is {HOPS[hops]}."
+            remedy = f"For {hops} neighbors, in {2 if hops in (4, 8) else 3}D, pass {HOPS[hops]}."
         message = (
             f"connectivity must be 1 to {axes} for {axes} spatial axes; got {shown(hops)}. {remedy}"
         )

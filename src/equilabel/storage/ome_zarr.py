@@ -224,7 +224,7 @@ def describe_zarr(path: Path | str, series: int = 0) -> TiffImage:
         inner = known.group and known.group.parent / str(series)  # as bioformats2raw names it
         is_image = inner and inner.with_name("0") == known.group and is_zarr(inner)
         remedy = f"Pass {str(inner)!r}." if is_image else "Leave it out."
-        message = f"series must be left out for a Zarr; got {series}. {remedy}"
+        message = f"series must be 0 for a Zarr; got {series}. {remedy}"
         raise ValueError(message)
     array = open_zarr(known.path)
     shape, axes = tuple(array.shape), known.axes if len(known.axes) == len(array.shape) else ""
