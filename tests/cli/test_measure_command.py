@@ -140,7 +140,7 @@ def test_objects_that_are_chosen_are_measured_once(here, monkeypatch):
     assert read_tiff("out/a_labels.tif").interval == 90
     assert [shape for shape in shapes if 0 not in shape] == [LABELS.shape] * len(movie)
     table = read_table("out/a_table.csv")
-    assert list(table) == ["label", "track", "parent", "event", "area", "label_before"]
+    assert list(table) == ["label", "frame", "track", "parent", "event", "area", "label_before"]
     assert table["track"].tolist() == [1, 2]  # no object that was dropped lies between them
 
 
@@ -323,3 +323,15 @@ def test_two_images_for_one_option_are_refused(here, capsys):
     tiff("l_masks.tif", LABELS)
     words = ["measure", "l_masks.tif", "--image", "a.tif", "--image", "b.tif", "--out", "out"]
     assert "--image must be given once; got 'b.tif', too" in refused(capsys, *words)
+
+
+@pytest.mark.parametrize("more", [[], ["--keep", "area > 1"]])
+def test_tracks_of_chosen_columns_have_their_frames(here, more):
+    tiff("l_masks.tif", np.stack([LABELS] * 2), photometric="minisblack")
+    words = ["--stacked", "--track", "--properties", "label,area", *more]
+    assert measure("l_masks.tif", *words) == 0
+    table = read_table("out/l_table.csv")
+    assert table["frame"].tolist() == [0, 0, 1, 1]
+    kept = ["label_before"] * bool(more)
+    columns = ["label", "frame", "track", "parent", "event", "area"]
+    assert [name for name in table if name not in kept] == columns

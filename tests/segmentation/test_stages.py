@@ -294,7 +294,7 @@ def test_the_table_of_a_movie_holds_its_tracks():
         np.testing.assert_array_equal(found.table[name], tracks[name])
     assert found.table["track"].max() < len(found.table) / 4  # most nuclei are found again
     alone = segment(movie(), stacked=True, track=True, properties=["area"]).table
-    assert list(alone) == ["track", "parent", "event", "area"]
+    assert list(alone) == ["frame", "track", "parent", "event", "area"]
 
 
 # ------------------------------------------------------------------------- on the command line
@@ -343,7 +343,7 @@ def test_a_movie_is_tracked_by_the_command(here, capsys):
     assert "--track needs --stacked, " in said
     tiff("b.tif", picture((3, 24, 32)), imagej=True, metadata={"axes": "ZYX"})
     assert main(["batch", "b.tif", "--out", "deep", "--track"]) == 1
-    assert "got --no-stacked. Pass --stacked." in summary("deep")["b.tif"]["error"]
+    assert "pass --stacked if the first is time" in summary("deep")["b.tif"]["error"]
     assert main(["batch", "b.tif", "--out", "deep", "--track", "--stacked", "--overwrite"]) == 0
     tiff("c.tif")
     for words in ([], ["--stacked"]):

@@ -473,8 +473,9 @@ def measure_labels(
     if track:
         tracks = measure(numbers, properties=["label"], track=True, **given)
         place = sum(name in ("label", "frame") for name in names[:2])
-        for name in ("event", "parent", "track"):
-            table.insert(place, name, tracks[name])
+        for name in ("event", "parent", "track", "frame"):
+            if name not in table:
+                table.insert(place, name, tracks[name])
     return numbers, table
 
 
