@@ -449,17 +449,16 @@ def methods_cuda() -> str:
 
 def options() -> str:
     """Tabulate the options of the commands, panel by panel, from the fields that declare them."""
-    from equilabel.cli.parsing import KINDS, OPTIONS
+    from equilabel.cli.parsing import KINDS, OPTIONS, flags_of
     from equilabel.options import PANELS, options_of
 
     found: dict[str, list[list[str]]] = {panel: [] for panel in PANELS}
     for name, (default, option) in (each for cls in OPTIONS for each in options_of(cls).items()):
-        flags = option.flags or (f"--{name.replace('_', '-')}",)
         words = ", ".join(option.words) or option.placeholder or KINDS[option.kind].placeholder
         left_out = default is None or isinstance(default, bool)
         found[option.panel].append(
             [
-                ", ".join(f"`{flag}`" for flag in flags),
+                ", ".join(f"`{flag}`" for flag in flags_of(name, option)),
                 words,
                 "" if left_out else f"{default}",
                 ", ".join(option.commands),

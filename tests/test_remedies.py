@@ -119,7 +119,7 @@ def no_cupy(name):
         ("--unit parsec", "'µm'", "--unit µm"),
         ("--properties ,", "Try 'label,area'", "--properties label,area"),
         ("--memory-limit much", "Try '4GB'", "--memory-limit 4GB"),
-        ("--memory-limit 9B", "Pass a larger --memory-limit", "--memory-limit 1GB"),
+        ("--memory-limit 9kB", "Pass a larger --memory-limit", "--memory-limit 1GB"),
         ("--time-limit 0", "Leave it out for none", ""),
         ("--resume --overwrite", "Leave one out", "--overwrite"),
         ("--channel 1", "Leave it out", ""),

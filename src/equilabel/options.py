@@ -183,10 +183,10 @@ class SegmentOptions:
     )
     keep: str | None = option(
         None,
-        "name",
+        "condition",
         "Keep the objects whose measurements meet a condition on columns of the table, such as "
         "'circularity > 0.8 and area < 500', and drop the others.",
-        placeholder="CONDITION",
+        after="An empty text keeps all.",
         bytes_each=6,
         commands=EVERY,
     )

@@ -191,3 +191,25 @@ def test_a_clock_that_jumps_changes_no_result_and_no_record(here, monkeypatch):
     os.utime("in/a.tif", (1, 1))
     assert main(["batch", "in", "--no-overlay", "--out", "out", "--resume"]) == 0
     assert {row["status"] for row in summary().values()} == {"skipped"}
+
+
+def test_results_that_cannot_be_written_count_for_nothing(here):
+    name = "a" * 245
+    tiff(f"{name}.tif")
+    tiff("b.tif")
+    assert main(["batch", f"{name}.tif", "b.tif", "--out", "out"]) == 1
+    row = summary()[f"{name}.tif"]
+    assert (row["status"], row["objects"], row["area_mean"]) == ("failed", "", "")
+    assert "File name too long" in row["error"]
+    assert record()["files"][0]["objects"] is None
+
+
+def test_results_that_cannot_be_moved_count_for_nothing(here, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    tiff("a.tif")
+    monkeypatch.setattr(batch.folder, "settle", full)
+    assert main(["batch", "a.tif", "--out", "out"]) == 1
+    row = summary()["a.tif"]
+    assert (row["status"], row["objects"], row.get("area_mean")) == ("failed", "", None)

@@ -274,3 +274,20 @@ def test_two_processes_write_the_bytes_of_one(here):
     assert contents("two") == contents()
     same = [[one["outputs"] for one in record(out)["files"]] for out in ("out", "two")]
     assert same[0] == same[1]
+
+
+def test_an_image_of_a_zarr_is_chosen_by_its_folder_and_not_by_series(here, capsys):
+    zarr.create_group("in/two.zarr", attributes={"ome": {"bioformats2raw.layout": 3}})
+    for number in ("0", "1"):
+        scan(f"in/two.zarr/{number}")
+    for more in ([], ["--split", "0.8"]):
+        assert main(["batch", "in/two.zarr", "--out", "out", "--overwrite", *more]) == 0
+        note = "The Zarr holds 2 images; '0' was read and no other"
+        assert note in summary()["in/two.zarr"]["notes"]
+        words = ["batch", "in/two.zarr", "--series", "1", "--out", "out", "--overwrite"]
+        assert main([*words, *more]) == 1
+        error = summary()["in/two.zarr"]["error"]
+        assert "--series must be 0 for a Zarr; got 1. Pass" in error
+        assert str(Path("in/two.zarr/1")) in error
+    assert main(["measure", "in/two.zarr", "--series", "1", "--out", "measured"]) == 1
+    assert "--series must be 0 for a Zarr" in summary("measured")["in/two.zarr"]["error"]

@@ -151,6 +151,7 @@ def test_messages_name_options_as_they_are_typed(python, typed):
         (["--min-size", "5um2", "--max-size", "4um2"], "--max-size must be at least --min-size"),
         (["--connectivity", "0"], "--connectivity must be"),
         (["--connectivity", "9"], "--connectivity must be"),
+        (["--connectivity", "26"], "For 26 neighbors, in 3D, pass 3"),
         (["--min-size", "-1"], "--min-size must be"),
         (["--min-size", "9", "--max-size", "3"], "--max-size must be"),
         (["--properties", "label,beauty"], "beauty"),
@@ -164,6 +165,7 @@ def test_messages_name_options_as_they_are_typed(python, typed):
         (["--time-limit", "0"], "--time-limit must be"),
         (["--memory-limit", "0 GB"], "--memory-limit must be"),
         (["--memory-limit", "much"], "--memory-limit must be"),
+        (["--memory-limit", "5"], "--memory-limit must be 1 kB or more; got '5'"),
         (["--format", "xls"], "xls"),
         (["--series", "x"], "series"),
         (["--resume", "--overwrite"], "--resume and --overwrite"),
@@ -271,3 +273,26 @@ def test_parquet_without_pyarrow_is_refused_before_work(here, capsys, monkeypatc
     assert "--format parquet needs pyarrow; got none installed" in said
     assert "or pass --format csv" in said
     assert main([*words, "csv"]) == 0
+
+
+def test_a_connectivity_is_refused_for_the_axes_of_the_image(here, capsys):
+    for shape, most in ((24, 32), 2), ((3, 24, 32), 3):
+        tiff("a.tif", picture(shape), photometric="minisblack")
+        assert f"must be 1 to {most} for" in refused(
+            capsys, "segment", "a.tif", "--connectivity", "26"
+        )
+
+
+def test_a_channel_whose_name_another_has_is_refused(here):
+    channels = {"Name": ["DAPI", "DAPI"]}
+    known = {"axes": "CYX", "Channel": channels}
+    tiff("a.tif", picture((2, 24, 32)), ome=True, photometric="minisblack", metadata=known)
+    assert main(["batch", "a.tif", "--out", "out", "--channel", "DAPI"]) == 1
+    assert "one of 0 'DAPI', 1 'DAPI'" in summary()["a.tif"]["error"]
+    assert "Pass --channel 0" in summary()["a.tif"]["error"]
+
+
+def test_a_file_as_folder_of_results_is_named_in_the_refusal(here, capsys):
+    tiff("a.tif")
+    said = refused(capsys, "batch", "a.tif", "--out", "a.tif")
+    assert "got 'a.tif': Not a directory" in said

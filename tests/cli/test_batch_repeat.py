@@ -151,3 +151,27 @@ def test_one_image_takes_the_options_of_a_run(first, capsys):
     capsys.readouterr()
     assert main(["segment", "new.tif", "--from", path, "--out", "two"]) == 0
     assert "edited.json: " in capsys.readouterr().err
+
+
+def test_one_image_is_segmented_again_from_its_record(here, capsys):
+    tiff("a.tif")
+    assert main(["segment", "a.tif", "--out", "out", "--dark", "--fill-holes"]) == 0
+    assert main(["segment", "--from", "out/a_record.json", "--out", "again"]) == 0
+    before, after = (Path(out, "a_labels.tif").read_bytes() for out in ("out", "again"))
+    assert before == after
+    tiff("b.tif")
+    assert main(["batch", "a.tif", "b.tif", "--out", "two"]) == 0
+    capsys.readouterr()
+    assert "got 2. Pass IMAGE" in refused(capsys, "segment", "--from", "two/run.json")
+    assert "Missing argument 'IMAGE'" in refused(capsys, "segment")
+
+
+def test_flags_and_a_condition_of_a_record_are_switched_off(here):
+    tiff("a.tif")
+    flags = ["fill-holes", "dark", "exclude-border", "unit-row"]
+    words = ["--keep", "area > 0", *(f"--{flag}" for flag in flags)]
+    assert main(["batch", "a.tif", "--out", "out", *words]) == 0
+    words = ["--from", "out/run.json", "--keep", "", *(f"--no-{flag}" for flag in flags)]
+    assert main(["batch", *words, "--out", "again"]) == 0
+    assert main(["batch", "a.tif", "--out", "plain"]) == 0
+    assert record("again")["parameters"] == record("plain")["parameters"]

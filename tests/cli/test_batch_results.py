@@ -105,14 +105,15 @@ def test_a_unit_without_a_size_is_told(here):
     tiff("a.tif")
     assert main(["batch", "a.tif", "--out", "out", "--unit", "nm"]) == 0
     row = summary()["a.tif"]
-    assert (row["unit"], row["notes"]) == ("", "The pixel size is not known: --unit was not used.")
+    said = "The pixel size is not known: --unit was not used."
+    assert (row["unit"], row["notes"]) == ("px", said)
 
 
 def test_sizes_known_in_part_are_kept_but_not_measured_with(here):
     tiff("a.tif", picture((5, 24, 32)), ome=True, metadata={"axes": "ZYX", **sizes(0.5, 0.5)})
     main(["batch", "a.tif", "--out", "out"])
     row = summary()["a.tif"]
-    assert (row["spacing"], row["unit"]) == ("", "")
+    assert (row["spacing"], row["unit"]) == ("", "px")
     assert "in pixels" in row["notes"]
     assert read_table(Path("out/a_table.csv"))["area"].tolist() == [240, 240]
     assert read_tiff("out/a_labels.tif").spacing == {"Y": 0.5, "X": 0.5}

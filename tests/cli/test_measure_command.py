@@ -140,7 +140,7 @@ def test_objects_that_are_chosen_are_measured_once(here, monkeypatch):
     assert read_tiff("out/a_labels.tif").interval == 90
     assert [shape for shape in shapes if 0 not in shape] == [LABELS.shape] * len(movie)
     table = read_table("out/a_table.csv")
-    assert list(table) == ["label", "track", "parent", "event", "area", "label_before"]
+    assert list(table) == ["label", "frame", "track", "parent", "event", "area", "label_before"]
     assert table["track"].tolist() == [1, 2]  # no object that was dropped lies between them
 
 
@@ -258,7 +258,7 @@ def test_objects_of_labels_made_elsewhere_are_followed(here, capsys):
     assert "track" in read_table("out/objects.csv")
     tiff("b_masks.tif", moving(), imagej=True, metadata={"axes": "ZYX"})
     assert measure("b_masks.tif", "--track", "--overwrite") == 1
-    assert "got --no-stacked. Pass --stacked." in summary()["b_masks.tif"]["error"]
+    assert "pass --stacked if the first is time" in summary()["b_masks.tif"]["error"]
     assert measure("b_masks.tif", "--track", "--stacked", "--overwrite") == 0
     tiff("c_masks.tif", LABELS)
     assert measure("c_masks.tif", "--track", "--overwrite") == 1
@@ -299,3 +299,39 @@ def test_a_run_of_measure_is_repeated(here, capsys):
     assert "Use `equilabel batch --from`" in said
     assert main(["measure", "--out", "x"]) == 2
     assert "Missing argument 'LABELS...'" in capsys.readouterr().err
+
+
+def test_planes_that_a_file_calls_colors_are_refused_with_what_to_write(here, capsys):
+    tiff(
+        "l_masks.tif",
+        np.stack([LABELS, LABELS, 0 * LABELS]),
+        photometric="rgb",
+        planarconfig="separate",
+    )
+    assert measure("l_masks.tif") == 1
+    assert "pass photometric='minisblack'" in summary()["l_masks.tif"]["error"]
+
+
+@pytest.mark.parametrize("labels", [-LABELS.astype("i4"), LABELS.astype("u8") << 62])
+def test_labels_out_of_range_are_refused_by_the_name_of_the_argument(here, labels):
+    tiff("l_masks.tif", labels)
+    assert measure("l_masks.tif") == 1
+    assert summary()["l_masks.tif"]["error"].startswith("LABELS must hold")
+
+
+def test_two_images_for_one_option_are_refused(here, capsys):
+    tiff("l_masks.tif", LABELS)
+    words = ["measure", "l_masks.tif", "--image", "a.tif", "--image", "b.tif", "--out", "out"]
+    assert "--image must be given once; got 'b.tif', too" in refused(capsys, *words)
+
+
+@pytest.mark.parametrize("more", [[], ["--keep", "area > 1"]])
+def test_tracks_of_chosen_columns_have_their_frames(here, more):
+    tiff("l_masks.tif", np.stack([LABELS] * 2), photometric="minisblack")
+    words = ["--stacked", "--track", "--properties", "label,area", *more]
+    assert measure("l_masks.tif", *words) == 0
+    table = read_table("out/l_table.csv")
+    assert table["frame"].tolist() == [0, 0, 1, 1]
+    kept = ["label_before"] * bool(more)
+    columns = ["label", "frame", "track", "parent", "event", "area"]
+    assert [name for name in table if name not in kept] == columns

@@ -149,6 +149,8 @@ def test_axes_that_are_guessed_are_noted(here, capsys):
             ["--channel", "0", "--properties", "solidity"],
             "--properties must be counts that blocks add up to",
         ),
+        (["--channel", "0", "--series", "1"], "--series must be 0 for a Zarr; got 1"),
+        (["--split", "--series", "1"], "--series must be 0 for a Zarr; got 1"),
         (["--channel", "DAPJ"], "Did you mean 'DAPI'?"),
         (["--channel", "0", "--chunks", "3,3"], "--chunks must be 1 or more"),
         (["--scheduler", "cloud"], "--scheduler must be threads, processes, or an address"),
@@ -220,6 +222,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(here, capsys):
         ("segment", {"split": "1um"}),
         ("batch", {"split": "1um"}),
         ("segment", {"threshold": "per_object"}),
+        ("batch", {"threshold": "li"}),
     ],
 )
 def test_a_zarr_that_fits_is_split_as_a_whole(here, word, options):

@@ -478,6 +478,14 @@ def test_connectivity_counts_the_axes_of_one_image_of_a_stack():
         label(image, connectivity=3, stacked=True)
 
 
+@pytest.mark.parametrize(("neighbors", "hops"), [(4, 1), (6, 1), (8, 2), (18, 2), (26, 3)])
+def test_a_number_of_neighbors_is_refused_with_its_number_of_hops(neighbors, hops):
+    with pytest.raises(
+        ValueError, match=rf"got {neighbors}\. For {neighbors} neighbors, in .D, pass {hops}\."
+    ):
+        label(np.ones((2, 2, 2), bool), connectivity=neighbors)
+
+
 # ---------------------------------------------------------------------- out
 
 

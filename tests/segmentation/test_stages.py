@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skimage import morphology, restoration
 
 from batches import picture, record, refused, sizes, summary, tiff
-from equilabel import label, samples, segment, segmentation, track_overlaps
+from equilabel import label, measure, samples, segment, segmentation, track_overlaps
 from equilabel.cli import main
 from equilabel.devices import threads
 from equilabel.samples import movie
@@ -294,7 +294,7 @@ def test_the_table_of_a_movie_holds_its_tracks():
         np.testing.assert_array_equal(found.table[name], tracks[name])
     assert found.table["track"].max() < len(found.table) / 4  # most nuclei are found again
     alone = segment(movie(), stacked=True, track=True, properties=["area"]).table
-    assert list(alone) == ["track", "parent", "event", "area"]
+    assert list(alone) == ["frame", "track", "parent", "event", "area"]
 
 
 # ------------------------------------------------------------------------- on the command line
@@ -322,6 +322,16 @@ def test_the_ball_rolls_on_the_command_line_and_in_runs_that_are_repeated(here, 
     assert "--background must be given with --background-method rolling_ball" in said
 
 
+def test_tracks_of_chosen_columns_have_their_frames():
+    movie = np.zeros((2, 8, 8), np.uint8)
+    movie[:, 2:5, 2:5] = 9
+    columns = {"properties": ("label", "area"), "stacked": True, "track": True}
+    made = segment(movie, 1, **columns)
+    for table in (made.table, measure(made.labels, **columns)):
+        assert list(table) == ["label", "frame", "track", "parent", "event", "area"]
+        assert table["frame"].tolist() == [0, 1]
+
+
 def test_a_movie_is_tracked_by_the_command(here, capsys):
     tiff("a.tif", picture((3, 24, 32)), ome=True, metadata={"axes": "TYX"})
     assert main(["batch", "a.tif", "--out", "out", "--track"]) == 0
@@ -333,7 +343,7 @@ def test_a_movie_is_tracked_by_the_command(here, capsys):
     assert "--track needs --stacked, " in said
     tiff("b.tif", picture((3, 24, 32)), imagej=True, metadata={"axes": "ZYX"})
     assert main(["batch", "b.tif", "--out", "deep", "--track"]) == 1
-    assert "got --no-stacked. Pass --stacked." in summary("deep")["b.tif"]["error"]
+    assert "pass --stacked if the first is time" in summary("deep")["b.tif"]["error"]
     assert main(["batch", "b.tif", "--out", "deep", "--track", "--stacked", "--overwrite"]) == 0
     tiff("c.tif")
     for words in ([], ["--stacked"]):

@@ -6,7 +6,9 @@ import tifffile
 from numpy.testing import assert_array_equal
 from PIL import Image as Picture
 
+from batches import ome_zarr
 from equilabel import Image, label, measure, read, samples, segment
+from equilabel.storage.images import read_header
 
 NUCLEI = samples.nuclei_2d((80, 90))
 SIZES = {f"PhysicalSize{axis}": size for axis, size in zip("ZYX", (2.0, 0.5, 0.5), strict=True)}
@@ -69,3 +71,23 @@ def test_a_file_that_cannot_be_read(tmp_path):
         read(tmp_path / "a.tif")
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "nothing.tif")
+
+
+def test_a_zarr_of_several_images_says_which_was_read_and_refuses_series(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(tmp_path / "a.zarr", mode="w", zarr_format=2)
+    group.attrs["bioformats2raw.layout"] = 3
+    for number in ("0", "1"):
+        ome_zarr(tmp_path / "a.zarr" / number, np.eye(4, dtype="u1"), ("micrometer",) * 2, [1, 1])
+    (note,) = read(tmp_path / "a.zarr").notes
+    second = str(tmp_path / "a.zarr/1")
+    assert "holds 2 images" in note
+    assert repr(second) in note
+    for reader in (read, read_header):
+        with pytest.raises(ValueError, match=r"must be 0 for a Zarr; got 1\. Pass"):
+            reader(tmp_path / "a.zarr", series=1)
+    ome_zarr(tmp_path / "b.zarr", np.eye(4, dtype="u1"), ("micrometer",) * 2, [1, 1])
+    assert not read(tmp_path / "b.zarr").notes
+    for path, series in (("a.zarr", 2), ("a.zarr/1", 1), ("b.zarr", 1)):
+        with pytest.raises(ValueError, match="Leave it out"):
+            read(tmp_path / path, series=series)

@@ -226,7 +226,7 @@ class Batch:
                 every = [self.out / f"{job.name}{each}" for each in self.options.all_endings()]
                 folder.settle(job.place, finals, every)
             except OSError as error:
-                record = replace(record, status="failed", error=explain(error), outputs={})
+                record = record.failed(explain(error))
         self.records[job.number] = record
         return record
 
@@ -265,7 +265,7 @@ class Batch:
         parts = [
             Part(
                 record.file,
-                record.unit if record.spacing else trial.PIXEL,
+                record.length,
                 self.out / f"{self.inputs[number].name}{ending}",
                 self.groups(record.file),
             )

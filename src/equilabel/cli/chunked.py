@@ -53,7 +53,7 @@ def refuse_whole(options: Options, why: str, typed: Collection[str] = ()) -> Non
     whole = trial.needs_whole(options)
     others = {
         "slices": options.slices,
-        "series": options.series,
+        "series": options.series and why != "a Zarr",  # refused when it is opened
         "overlay": options.overlay and "overlay" in typed,
         "outlines": options.outlines,
         "labels_format": options.labels_format == TIFF_LABELS and "labels_format" in typed,

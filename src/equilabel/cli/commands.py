@@ -127,7 +127,7 @@ def batch(
 @takes_options("segment")
 def segment(
     context: typer.Context,
-    image: given.Image,
+    image: given.Image = None,
     out: given.OutHere = ".",
     from_: given.From = None,
     **options: Any,
@@ -167,8 +167,15 @@ def segment(
     """
     from .one import run
 
+    if from_ is None and image is None:
+        raise UsageError(MISSING.format("IMAGE"), context)
     how = read(ChunkOptions, options)
-    chosen, earlier = _chosen(context, from_, {**options, "inputs": [image]})
+    chosen, earlier = _chosen(context, from_, {**options, "inputs": image and [image]})
+    if image is None:
+        first, *others = earlier.inputs
+        if others:
+            refuse(f"--from must name one image; got {len(others) + 1}. Pass IMAGE.")
+        image = str(first.path)
     values = {"typed": _typed(context, options), "overwrite": options["overwrite"]}
     return run(image, out, chosen, how, **values, notes=earlier.notes if earlier else ())
 
@@ -179,7 +186,7 @@ def measure(
     context: typer.Context,
     out: given.Out,
     labels: given.Labels = None,
-    image: given.Under = None,
+    images: given.Under = None,
     from_: given.From = None,
     **options: Any,
 ) -> int:
@@ -213,6 +220,9 @@ def measure(
 
     if from_ is None and not labels:
         raise UsageError(MISSING.format("LABELS..."), context)
+    image = images[0] if images else None
+    if images and len(images) > 1:
+        refuse(f"--image must be given once; got {quoted(images[1])}, too. Pass their folder.")
     if from_ is not None and image is not None and not labels:
         refuse(
             f"--image needs LABELS beside --from; got {quoted(image)} alone. Pass LABELS, or leave "

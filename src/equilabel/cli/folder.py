@@ -52,7 +52,7 @@ def claimed(out: Path) -> Iterator[Path]:
         try:
             claim = locked_file(unfinished, CLAIM)
         except OSError as error:
-            raise not_writable(error.filename or unfinished, error) from error
+            raise not_writable(out, error) from error
         if claim is None:
             refuse(
                 f"--out must be used by one run at a time; got {quoted(out)}, which another run "

@@ -110,12 +110,7 @@ def label_one(
         except Exception as error:  # whatever it is, only this image fails
             shutil.rmtree(job.place, ignore_errors=True)
             attempts = (*job.attempts, streams.MEMORY) if is_shortage(error) else job.attempts
-            failed: Any = {
-                "status": "failed",
-                "error": streams.explain(error),
-                "attempts": attempts,
-            }
-            record = described(replace(record, **failed, outputs={}))
+            record = described(record.failed(streams.explain(error), attempts=attempts))
     return record
 
 
@@ -276,7 +271,8 @@ def whole_numbers(labels: TiffImage, name: str = "LABELS") -> HostArray:
         count = pixels.shape[labels.axes.index("C")]
         refuse(
             f"{name} must have one number for each pixel; got {count} channels, as a picture in "
-            "colors has. Save the labels as TIFF of 16 or 32 bits."
+            "colors has. Save the labels as TIFF of 16 or 32 bits; with tifffile, pass "
+            "photometric='minisblack'."
         )
     if pixels.dtype.kind == "b":
         refuse(
@@ -423,7 +419,7 @@ def _fail(error: str, path: Path, options: Options) -> int:
     """Print why the image failed; raise RefusedError if the options fit no image."""
     complaint = trial.check(options)
     if complaint:
-        refuse(complaint)
+        refuse(error if error.startswith("--") else complaint)  # with the axes of this image
     streams.complain(f"{printable(path)}: {error}")
     return 1
 

@@ -141,8 +141,8 @@ def memory_limit(text: str | None, jobs: int) -> int:
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", text.lower())
     power = ["", *(unit[0].lower() for unit in UNITS[1:])].index(found[2]) if found else 0
     size = int(float(found[1]) * (1024 if found[3] else 1000) ** power) if found else 0
-    if size < 1:
-        refuse(f"--memory-limit must be a size above 0; got {text!r}. Try '4GB' or '500MB'.")
+    if size < 1000:
+        refuse(f"--memory-limit must be 1 kB or more; got {text!r}. Try '4GB' or '500MB'.")
     return size
 
 
@@ -190,6 +190,7 @@ class Kind(NamedTuple):
 KINDS = {
     "flag": Kind(read=lambda name, value, _: flag(name, value)),
     "name": Kind("NAME"),
+    "condition": Kind("CONDITION", lambda _, text, __: text.strip() or None),
     "method": Kind("NAME"),
     "word": Kind(read=lambda name, text, option: word(name, text, option.words)),
     "number": Kind("NUMBER", number),
@@ -287,8 +288,8 @@ Out = Annotated[
     typer.Option(metavar="FOLDER", help="Folder to write results to. It is created if needed."),
 ]
 Image = Annotated[
-    str,
-    Argument(metavar="IMAGE", help="A TIFF, PNG, JPEG, BMP or Zarr.", show_default=False),
+    str | None,
+    Argument(metavar="IMAGE", help="A TIFF, PNG, JPEG, BMP or Zarr. By default that of --from."),
 ]
 Labels = Annotated[
     list[str] | None,
@@ -299,7 +300,7 @@ Labels = Annotated[
     ),
 ]
 Under = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--image",
         metavar="IMAGE",
@@ -370,19 +371,25 @@ def _typed(default: Any) -> str | None:
     return default if isinstance(default, str) else f"{default:g}"
 
 
+def flags_of(name: str, option: Option) -> tuple[str, ...]:
+    """Return an option as it is typed; a flag that records have can also be switched off."""
+    off = f"/{as_typed('no_' + name)}" if option.kind == "flag" and name in KNOWN else ""
+    return option.flags or (as_typed(name) + off,)
+
+
 def _annotation(name: str, default: Any, option: Option) -> Any:
     """Return the annotation of a parameter: a flag, or text that `parsing.read` reads."""
     flag = option.kind == "flag"
-    flags = option.flags or (as_typed(name),)
     text, metavar = option.help, option.placeholder or KINDS[option.kind].placeholder
     if option.kind == "method":
         text += f" Or one of {', '.join(IMAGE_METHODS)}."
     return Annotated[
         (bool if default is not None else bool | None) if flag else str | None,
         typer.Option(
-            *flags,
+            *flags_of(name, option),
             rich_help_panel=option.panel,
             metavar=metavar or "|".join(option.words),
             help=text,
+            show_default=default is not False,
         ),
     ]

@@ -45,6 +45,7 @@ SUMMARY, RUN, REPORT = "summary.csv", "run.json", "report.html"
 OBJECTS = ("objects.csv", "objects.parquet")  # the tables of all images
 OF_RUN = (SUMMARY, RUN, REPORT, *OBJECTS)
 STATE = ".equilabel"  # folder of the images' records, in the output folder
+PIXEL = "px"  # unit of lengths if the pixel size is unknown
 FORMAT = 2  # of records and run.json; since 2, lengths without a unit are pixels
 
 # Packages that read pixels, compute with them, or write results.
@@ -133,6 +134,16 @@ class Record:
     def complete(self) -> bool:
         """True if its results exist, as far as the run knows."""
         return self.status in ("done", "skipped")
+
+    @property
+    def length(self) -> str:
+        """Unit of lengths in its table."""
+        return self.unit if self.spacing else PIXEL
+
+    def failed(self, error: str, **more: Any) -> Record:
+        """Return the record of the image if its results were not written."""
+        none: Any = {"objects": None, "statistics": {}, "sizes": {}, "frames": (), "outputs": {}}
+        return replace(self, status="failed", error=error, **none, **more)
 
 
 def record_path(out: Path, name: str) -> Path:

@@ -250,7 +250,7 @@ def _row(record: Record, found: Facts, names: Iterable[str]) -> Facts:
         "shape": _joined(record.shape, " x "),
         "axes": record.axes,
         "spacing": _joined(tuple(record.spacing.values()), " x "),
-        "unit": record.unit,
+        "unit": record.length if record.complete else "",
         "seconds": round(record.seconds, 3),
         "error": record.error,
         "notes": " ".join(record.notes),

@@ -218,6 +218,7 @@ def name_options(text: str) -> str:
         "without an image": "without --image",
         "Pass an image": "Pass --image",
         "condition must": "--keep must",
+        "label_image must hold": "LABELS must hold",
     }
     for theirs, ours in worded.items():
         text = text.replace(theirs, ours)

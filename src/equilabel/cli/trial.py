@@ -30,6 +30,7 @@ from equilabel.storage.pictures import GRAY
 
 from .inputs import FILE, kind_of, quoted
 from .options import LENGTHS, OME_ZARR, ChunkOptions, Options, as_typed, refuse
+from .records import PIXEL
 from .streams import explain
 
 if TYPE_CHECKING:
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 
 
 # ---- What a file says of its axes, channels and pixel size, and notes about what was guessed
-
-PIXEL = "px"  # unit of lengths if the pixel size is unknown
 
 
 def find_channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None, int | str | None]:
@@ -64,7 +63,7 @@ def find_channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None
         return axis, 0
     if isinstance(wanted, int) and 0 <= wanted < count:
         return axis, wanted
-    if wanted is not None and str(wanted) in image.channels:  # "488" can be a name too
+    if wanted is not None and image.channels.count(str(wanted)) == 1:  # "488" can be a name too
         return axis, image.channels.index(str(wanted))
     colored = image.channels[:3] == COLORS[1:4]
     if colored and str(wanted).lower() in COLORS:
@@ -75,7 +74,8 @@ def find_channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None
     folded = {name.casefold(): name for name in reversed(image.channels)}
     near = get_close_matches(str(wanted or "").casefold(), folded, n=1, cutoff=0.5)
     remedy = "Pass --channel gray." if colored else "Pass --channel 0 for the first."
-    remedy = f"Did you mean {folded[near[0]]!r}?" if near else remedy
+    if near and wanted not in image.channels:  # else several have this name
+        remedy = f"Did you mean {folded[near[0]]!r}?"
     refuse(f"--channel must be one of {every} for this image; got {got}. {remedy}")
 
 
@@ -135,8 +135,9 @@ def known_axes(image: TiffImage, options: Options, what: str = "an image") -> Kn
     axes = image.axes.replace("C", "")
     spacing, unit = spacing_of(image, options)
     stacked = "T" in axes if options.stacked is None else options.stacked and len(axes) > 2
-    if options.segment.get("track") and len(axes) < 3:
-        refuse(f"--track needs {what} of several frames; got axes {axes!r}. Leave it out.")
+    if options.segment.get("track") and not stacked:
+        remedy = "Leave it out" + ", or pass --stacked if the first is time" * (len(axes) > 2)
+        refuse(f"--track needs {what} of several frames; got axes {axes!r}. {remedy}.")
     if options.outlines and len(axes) not in ((3,) if stacked else (2, 3)):
         refuse(
             f"--outlines needs {what} of two axes, frames or planes; got axes {axes!r}. Leave it "
@@ -187,7 +188,7 @@ def find_axes(path: Path, options: Options) -> tuple[TiffImage, KnownAxes, dict[
     from equilabel.storage.ome_zarr import describe_zarr, note_missing
     from equilabel.storage.tiff import describe_tiff
 
-    image = describe_zarr(path) if is_zarr(path) else describe_tiff(path)
+    image = describe_zarr(path, options.series) if is_zarr(path) else describe_tiff(path)
     if image.axes:
         known = known_axes(image, options)
         _refuse_for_blocks(known)
@@ -271,7 +272,7 @@ def drawing(header: Header, options: Options) -> int:
 def takes_whole(path: Path, options: Options) -> bool:
     """Return whether a Zarr is labeled as a whole: options or splitting ask for it, and it fits."""
     given = options.segment
-    asked = needs_whole(options) or given["split"] or given["threshold"] == "per_object"
+    asked = needs_whole(options) or given["split"] or given["threshold"] in ("per_object", "li")
     return bool(asked) and _excess(path, options) == ""
 
 
@@ -472,8 +473,9 @@ def measure_labels(
     if track:
         tracks = measure(numbers, properties=["label"], track=True, **given)
         place = sum(name in ("label", "frame") for name in names[:2])
-        for name in ("event", "parent", "track"):
-            table.insert(place, name, tracks[name])
+        for name in ("event", "parent", "track", "frame"):
+            if name not in table:
+                table.insert(place, name, tracks[name])
     return numbers, table
 
 

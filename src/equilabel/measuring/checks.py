@@ -36,6 +36,7 @@ Where = Literal["auto", "host", "device"]
 
 COLUMNS = get_args(Where)
 MOST_AXES = 6
+HOPS = {4: 1, 6: 1, 8: 2, 18: 2, 26: 3}  # by the number of neighbors
 
 
 def check_spacing(spacing: float | Sequence[float] | None, rank: int) -> tuple[float, ...]:
@@ -179,9 +180,11 @@ def check_connectivity(connectivity: int | None, axes: int) -> int:
         return axes
     hops = check_whole("connectivity", connectivity)
     if not 1 <= hops <= axes:
+        remedy = "1 joins pixels that share a face, the highest those that share a corner."
+        if hops in HOPS:
+            remedy = f"For {hops} neighbors, in {2 if hops in (4, 8) else 3}D, pass {HOPS[hops]}."
         message = (
-            f"connectivity must be 1 to {axes} for {axes} spatial axes; got {shown(hops)}. "
-            "1 joins pixels that share a face, the highest those that share a corner."
+            f"connectivity must be 1 to {axes} for {axes} spatial axes; got {shown(hops)}. {remedy}"
         )
         raise ValueError(message)
     return hops

@@ -343,10 +343,11 @@ def check_track(track: bool, stacked: bool) -> None:
 def with_tracks(
     table: dict[Any, Any], names: Sequence[str], tracks: pd.DataFrame
 ) -> dict[Any, Any]:
-    """Return a table with the columns of tracks, of the same rows, after "label" and "frame"."""
+    """Return a table with the columns of tracks, and the frame, of the same rows, after "label"."""
     place = sum(name in ("label", "frame") for name in names[:2])
     columns = list(table.items())
-    columns[place:place] = [(name, tracks[name].to_numpy()) for name in TRACKS]
+    added = TRACKS if "frame" in table else ("frame", *TRACKS)
+    columns[place:place] = [(name, tracks[name].to_numpy()) for name in added]
     return dict(columns)
 
 

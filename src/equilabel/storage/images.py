@@ -109,7 +109,7 @@ def read_image(
     """
     path = Path(path)
     if is_zarr(path):
-        return read_zarr(path)
+        return read_zarr(path, series)
     if path.is_dir():
         read = partial(read_image, series=series, memory_limit=memory_limit, indices=indices)
         return read_slices(slices_in(path, SUFFIXES), read, memory_limit=memory_limit)
@@ -140,7 +140,7 @@ def read_header(path: Path | str, *, series: int = 0) -> Header:
     """Read the header of a file, an OME-Zarr, or a folder of slices, without decoding pixels."""
     path = Path(path)
     if is_zarr(path):
-        image = describe_zarr(path)
+        image = describe_zarr(path, series)
         refuse_plain(image)
         return Header(tuple(image.pixels.shape), image.axes, image.pixels.dtype.name)
     if path.is_dir():

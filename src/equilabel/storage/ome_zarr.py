@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import warnings
 from dataclasses import dataclass, replace
@@ -92,7 +93,13 @@ def find_image(path: Any) -> ZarrImage:
     if not scales:
         inner = path / "0"
         if isinstance(ome, dict) and "bioformats2raw.layout" in ome and inner.is_dir():
-            return find_image(inner)
+            found = find_image(inner)
+            count = next(k for k in itertools.count(1) if not is_zarr(path / str(k)))
+            which = (
+                f"The Zarr holds {count} images; '0' was read and no other (for the next, pass "
+                f"{str(path / '1')!r})."
+            )
+            return replace(found, notes=(*found.notes, *[which] * (count > 1)))
         remedy = "Pass the folder of an array or of an image inside it."
         refuse("be an array of Zarr or an image of OME-Zarr", f"a group at {str(path)!r}", remedy)
     try:
@@ -206,12 +213,19 @@ def write_json(file: Path, content: dict[str, Any]) -> None:
         unfinished.write_text(json.dumps(content, indent=1), "utf-8")
 
 
-def describe_zarr(path: Path | str) -> TiffImage:
+def describe_zarr(path: Path | str, series: int = 0) -> TiffImage:
     """Return what an OME-Zarr says about its image, with zeros that take no memory as pixels.
 
-    Axes of length 1 other than Y and X are dropped; a plain Zarr has `axes` "".
+    Axes of length 1 other than Y and X are dropped; a plain Zarr has `axes` "". A `series` other
+    than 0 is refused.
     """
     known = find_image(path)
+    if series:
+        inner = known.group and known.group.parent / str(series)  # as bioformats2raw names it
+        is_image = inner and inner.with_name("0") == known.group and is_zarr(inner)
+        remedy = f"Pass {str(inner)!r}." if is_image else "Leave it out."
+        message = f"series must be 0 for a Zarr; got {series}. {remedy}"
+        raise ValueError(message)
     array = open_zarr(known.path)
     shape, axes = tuple(array.shape), known.axes if len(known.axes) == len(array.shape) else ""
     if axes:
@@ -228,12 +242,12 @@ def describe_zarr(path: Path | str) -> TiffImage:
     )
 
 
-def read_zarr(path: Path | str) -> TiffImage:
+def read_zarr(path: Path | str, series: int = 0) -> TiffImage:
     """Read the image of an OME-Zarr in full resolution; axes of length 1 are dropped.
 
     Warns if chunks are missing: their pixels are 0, or lost.
     """
-    image = describe_zarr(path)
+    image = describe_zarr(path, series)
     refuse_plain(image)
     folder = find_image(path).path
     array = open_zarr(folder)
