@@ -109,11 +109,17 @@ def labels_source(layer: Layer) -> Source:
     return Source.of(layer, roles if len(roles) == layer.ndim else (), few=1)
 
 
+def add_labels(viewer: Viewer, layer: Layer) -> None:
+    """Add a labels layer of ours, which napari can select in 3D before the mouse has moved."""
+    watch_painting(layer, known=True)
+    viewer.add_layer(layer)
+
+
 def add_beside(viewer: Viewer, layer: Layer) -> None:
     """Add a layer; the selection of layers does not change."""
     before, active = set(viewer.layers.selection), viewer.layers.selection.active
     viewer.add_layer(layer)
-    with suppress(TypeError):  # raised by napari in 3D before the mouse has moved
+    with suppress(TypeError):  # raised by labels of others in 3D before the mouse has moved
         viewer.layers.selection = before
         viewer.layers.selection.active = active
 
@@ -163,7 +169,7 @@ def show_labels(
             multiscale=multiscale,
             **outcome.transform,
         )
-        viewer.add_layer(layer)
+        add_labels(viewer, layer)
     made = {**outcome.metadata, "labels": str(layer.unique_id)}  # its own
     layer.metadata = {**layer.metadata, KEY: made}
     editable = not outcome.levels and bool(outcome.labels.flags.writeable)
@@ -224,9 +230,13 @@ def watch_painting(layer: Layer, *, found: bool = False, known: bool = False) ->
         layer.events.data.connect(lambda event: _compare_strokes(event.source, replaced=True))
         if (plain := getattr(layer, "_get_properties", None)) is not None:
             # The status bar shows units, and gray values first: there is no public way.
-            layer._get_properties = lambda *given, **named: objects.describe_properties(
-                plain(*given, **named), made_by(layer)
-            )
+            def describe(*given: Any, **named: Any) -> list[str]:
+                lines: list[str] = []
+                with suppress(TypeError):  # raised by napari in 3D before the mouse has moved
+                    lines = plain(*given, **named)
+                return objects.describe_properties(lines, made_by(layer))
+
+            layer._get_properties = describe
     if not known:
         _MARKS[layer].update(dict.fromkeys(MARKED if found else MARKED[1:], _last_stroke(layer)))
     _compare_strokes(layer)
