@@ -214,11 +214,13 @@ MARKED = ("painted", "unmeasured")  # since the labels were found, and since the
 _MARKS: WeakKeyDictionary[Layer, dict[str, Any]] = WeakKeyDictionary()
 
 
-def watch_painting(layer: Layer, *, found: bool = False, known: bool = False) -> None:
+def watch_painting(
+    layer: Layer, *, found: bool = False, known: bool = False, seen: Any = None
+) -> None:
     """Note in the metadata of a layer from now on that it was painted, until that is undone.
 
-    "unmeasured" means since now, and "painted" since its labels were `found`; of a layer that is
-    `known`, nothing changes. What is known of a stroke is the last item in napari's undo history.
+    "unmeasured" means since now, or since its state was `seen`, and "painted" since its labels were
+    `found`; of a layer that is `known`, nothing changes.
     """
     if known and layer in _MARKS:
         return
@@ -238,11 +240,19 @@ def watch_painting(layer: Layer, *, found: bool = False, known: bool = False) ->
 
             layer._get_properties = describe
     if not known:
-        _MARKS[layer].update(dict.fromkeys(MARKED if found else MARKED[1:], _last_stroke(layer)))
+        data, last = seen or state_of(layer)
+        last = last if data is layer.data else object()
+        _MARKS[layer].update(dict.fromkeys(MARKED if found else MARKED[1:], last))
     _compare_strokes(layer)
 
 
+def state_of(layer: Layer) -> tuple[Any, Any]:
+    """Return the array of a layer, and the last stroke on it: others mean that pixels changed."""
+    return layer.data, _last_stroke(layer)
+
+
 def _last_stroke(layer: Layer) -> Any:
+    """Return the last item in napari's undo history, all that is known of a stroke, or None."""
     history: Any = getattr(layer, "_undo_history", ())
     return history[-1] if history else None
 
@@ -273,14 +283,17 @@ def changed_transform(layer: Layer, transform: dict[str, Any]) -> list[str]:
     return [name for name, value in transform.items() if not np.array_equal(present[name], value)]
 
 
-def show_measurements(layer: Layer, outcome: Outcome, outer: Layer = None) -> None:
-    """Add measurements to the features of a labels layer, and of the one its objects lie in."""
+def show_measurements(layer: Layer, outcome: Outcome, seen: Any, outer: Layer = None) -> None:
+    """Add measurements to the features of a labels layer, and of the one its objects lie in.
+
+    The state of the layer was `seen` when it was measured.
+    """
     parents = outcome.parents if outer is not None else None
     for each, found in ((layer, outcome), *([(outer, parents)] if parents else ())):
         made = made_by(each)
         each.features, measured = objects.merge_measurements(each.features, made, found)
         each.metadata = {**each.metadata, KEY: {**made, "measured": measured}}
-        watch_painting(each, known=each is outer)
+        watch_painting(each, known=each is outer, seen=seen)
 
 
 def distinct_colors() -> CyclicLabelColormap:
