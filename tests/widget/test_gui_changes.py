@@ -134,7 +134,7 @@ def test_what_is_painted_during_a_measurement_stays_marked(measured, qtbot):
 
 
 @pytest.mark.parametrize("how", ["painted", "replaced"])
-def test_objects_are_not_changed_in_other_labels_than_those_that_were_selected(measured, qtbot, how):
+def test_objects_are_not_changed_in_labels_that_changed_meanwhile(measured, qtbot, how):
     _, layer, results = measured
     results.select([2])
     results.edits[2].click()
