@@ -97,6 +97,22 @@ def test_conditions_that_are_more_than_comparisons(condition):
         segment(LABELS, 1, keep=condition)
 
 
+@pytest.mark.parametrize("condition", ["not area", "area > 'x'", "area > 1 / 0", "area and 3"])
+def test_conditions_that_do_not_fit_the_types(condition):
+    table = measure(LABELS, properties=("label", "area"))
+    with pytest.raises(ValueError, match=r"condition must compare columns .*; got .*\. Try 'area"):
+        filter_objects(LABELS, condition, table)
+
+
+def test_columns_with_a_hyphen_that_are_not_quoted():
+    table = measure(LABELS, properties=("label", "centroid"))
+    match = r"got 'centroid'\. Pass `centroid-0` in backticks\."
+    with pytest.raises(ValueError, match=match):
+        filter_objects(LABELS, "centroid-0 > 100", table)
+    with pytest.raises(ValueError, match=match):
+        segment(LABELS, 1, properties=["label", "centroid"], keep="centroid-0 > 100")
+
+
 def test_names_that_are_no_columns():
     table = measure(LABELS, properties=("label", "area"))
     with pytest.raises(ValueError, match=r"got 'aera'. Did you mean 'area'\?"):

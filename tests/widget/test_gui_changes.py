@@ -111,6 +111,43 @@ def test_all_images_are_measured_again_also_one_that_was_opened_again(measured, 
     assert results.summary.text() == "2 objects"
 
 
+def test_what_is_painted_during_a_measurement_stays_marked(measured, qtbot):
+    """It was declared measured at its end: the table was that of earlier pixels."""
+    viewer, layer, results = measured
+    form = open_form(viewer, qtbot, MEASURE)
+    with qtbot.waitSignal(form.ended, timeout=LONG):
+        form.run_button.click()
+        layer.data_setitem(np.nonzero(layer.data == 3), 0)
+    assert not results.again_button.isHidden()
+    results.again_button.click()
+    layer.data_setitem(np.nonzero(layer.data == 1), 0)
+    again(results, qtbot)
+    assert not results.again_button.isHidden()
+    results.again_button.click()
+    layer.data = layer.data.copy()
+    again(results, qtbot)
+    assert not results.again_button.isHidden()
+    results.again_button.click()
+    again(results, qtbot)
+    assert results.again_button.isHidden()
+    assert results.summary.text() == "1 object"
+
+
+@pytest.mark.parametrize("how", ["painted", "replaced"])
+def test_objects_are_not_changed_in_labels_that_changed_meanwhile(measured, qtbot, how):
+    _, layer, results = measured
+    results.select([2])
+    results.edits[2].click()
+    if how == "painted":
+        layer.data_setitem(np.nonzero(layer.data == 1), 0)
+    else:
+        layer.data = np.roll(layer.data, 9, 1)
+    present = layer.data.copy()
+    again(results, qtbot)
+    np.testing.assert_array_equal(layer.data, present)
+    assert results.message.text().endswith("Select the objects again.")
+
+
 def test_copies_of_painted_labels_keep_the_mark_and_deleted_objects_are_gone(measured, qtbot):
     """Copies counted as measured; rows of deleted objects stayed for columns that are kept."""
     viewer, layer, results = measured

@@ -130,3 +130,21 @@ def test_no_thread_begins_to_compile_when_the_image_goes(viewer, qtbot):
     qtbot.waitUntil(lambda: not form._warm_up.running, timeout=LONG)
     viewer.layers.clear()  # as when a viewer is closed, which waits for no thread
     assert not form._warm_up.running
+
+
+def test_a_run_and_a_filter_in_3d_before_the_mouse_has_moved(viewer, qtbot):
+    """napari raised "len() of unsized object" while it selected the labels."""
+    viewer.add_image(nuclei_3d((8, 32, 32)))
+    viewer.dims.ndisplay = 3
+    form = open_form(viewer, qtbot)
+    viewer.mouse_over_canvas = True  # as where the window opens below the mouse
+    viewer.cursor._view_direction = None
+    found = run(form, qtbot)
+    assert form.results.layer is found
+    assert form.results.summary.text() in form.message.text()
+    viewer.layers.selection.active = None
+    viewer.layers.selection.active = found
+    form.results.filter.condition.setText("area > 0")
+    with qtbot.waitSignal(form.results.filter.task.done, timeout=LONG):
+        form.results.filter.button.click()
+    assert form.results.layer.name == f"{found.name} kept"

@@ -183,11 +183,14 @@ def test_the_preview_goes_when_it_is_switched_off(viewer, qtbot, form):
     assert colors_on(canvas(viewer)) == 0
 
 
-def test_a_preview_removed_by_hand_comes_back_with_the_slider(viewer, qtbot, form):
+def test_a_preview_removed_by_hand_is_switched_off(viewer, qtbot, form):
     form.fields.show_preview.value = True
     shown(form, qtbot)
     viewer.layers.remove(form.preview.layer)
+    assert not form.fields.show_preview.value
+    assert not form.fields.count.text()
     form.fields.threshold.set_level(500)
+    form.fields.show_preview.value = True
     assert shown(form, qtbot).any()
 
 
@@ -201,6 +204,28 @@ def test_changed_pixels_change_the_preview(viewer, qtbot, form):
     form.fields.show_preview.value = True
     before = shown(form, qtbot)
     viewer.layers[0].data = np.roll(viewer.layers[0].data, 40, axis=0)
+    settle(form, qtbot)
+    level = form.fields.threshold.level
+    np.testing.assert_array_equal(shown(form, qtbot), binarize(viewer.layers[0].data, level))
+    assert (shown(form, qtbot) != before).any()
+
+
+def test_pixels_changed_in_place_change_the_preview_once(viewer, qtbot, form, monkeypatch):
+    pixels = viewer.layers[0].data
+    viewer.layers[0].data = pixels.copy()
+    form.fields.show_preview.value = True
+    settle(form, qtbot)
+    before, updates = shown(form, qtbot), []
+    monkeypatch.setattr(form.preview, "update_histogram", lambda: updates.append(1))
+    viewer.scene.camera.zoom *= 1.5
+    viewer.layers[0].contrast_limits = (0, 1000)
+    form.fields.threshold.set_level(form.fields.threshold.level)
+    QApplication.processEvents()
+    shown(form, qtbot)
+    assert not updates
+    monkeypatch.undo()
+    viewer.layers[0].data[:] = np.roll(pixels, 40, axis=0)
+    viewer.layers[0].refresh()
     settle(form, qtbot)
     level = form.fields.threshold.level
     np.testing.assert_array_equal(shown(form, qtbot), binarize(viewer.layers[0].data, level))

@@ -141,7 +141,7 @@ def test_a_run_that_no_command_can_repeat_is_copied_as_python(viewer, qtbot, not
     np.testing.assert_array_equal(names["found"].labels, layer.data)
     viewer.layers.remove("another name")
     form.results.python_button.click()
-    assert "'colors', which is not open now" in notes()[-1]
+    assert "'colors' of the run is not open now" in notes()[-1]
     assert QGuiApplication.clipboard().text() == line
 
 

@@ -470,6 +470,14 @@ def test_the_object_selected_in_the_viewer_is_marked_in_the_plot(form):
     np.testing.assert_allclose(marked, [[features["area"][4], features["intensity_mean"][4]]])
 
 
+def test_a_histogram_counts_in_whole_numbers(form):
+    pytest.importorskip("matplotlib")
+    form.results.plot.button.click()
+    picture = form.results.plot.canvas
+    picture.draw_columns(np.arange(1, 4), np.array([1.0, 2.0, 5.0]), None, ("area", "objects"))
+    assert (picture.axes.get_yticks() % 1 == 0).all()
+
+
 def test_objects_that_a_filter_drops_fade_in_the_plot(form):
     pytest.importorskip("matplotlib")
     panel = form.results

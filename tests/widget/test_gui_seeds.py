@@ -63,6 +63,15 @@ def test_preview_run_and_copied_texts_agree_on_markers_mask_and_growth(viewer, f
     names = {"viewer": viewer}
     exec(made(layer)["python"], names)
     np.testing.assert_array_equal(names["found"].labels, found.labels)
+    points.name, viewer.layers["cells"].name, viewer.layers["left"].name = "cells 2", "x", "points"
+    open_layers = {str(each.unique_id): each.name for each in viewer.layers}
+    line, said = script_of(layer.name, made(layer), "python", open_layers)
+    exec(line, names)  # the names of markers and mask are those of now
+    np.testing.assert_array_equal(names["found"].labels, found.labels)
+    assert "not open" not in said
+    del open_layers[str(points.unique_id)]
+    said = script_of(layer.name, made(layer), "python", open_layers)[1]
+    assert said.endswith("'points' of the run is not open now.")
     words = shlex.split(made(layer)["batch"])
     assert {"--markers=markers.tif", "--mask=mask.tif", "--grow=2µm"} < set(words)
     said = script_of(layer.name, made(layer), "batch", viewer.layers)[1]

@@ -218,7 +218,7 @@ def test_labels_below_the_preview_are_dim_while_it_is_drawn(viewer, qtbot):
     viewer.layers.remove(form.preview.layer)  # by hand
     assert layer.opacity == opacity
     assert colors_on(canvas(viewer)) > 0.9 * bright  # the canvas may have been resized
-    form.fields.threshold.set_level(50000)
+    form.fields.show_preview.value = True
     shown(form, qtbot)
     layer.opacity = 0.9
     form.fields.show_preview.value = False

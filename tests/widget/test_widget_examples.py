@@ -86,6 +86,10 @@ def test_columns_of_a_person_are_told_from_ours():
 def test_objects_within_a_range_are_kept():
     features = pd.DataFrame({"index": [0, 1, 2, 3], "area": [NAN, 5, 7, 9]})
     assert find_kept(features, {"area": (6, 9)}).tolist() == [False, False, True, True]
+    condition = "label == 3 or area < 6"
+    assert find_kept(features, condition).tolist() == [False, True, False, True]
+    fewer = features.drop(columns="index")
+    assert find_kept(fewer, condition).tolist() == [False, True, False, True]
 
 
 def test_a_histogram_counts_all_pixels():

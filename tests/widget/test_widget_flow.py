@@ -22,7 +22,7 @@ from equilabel.widget.logic.choices import (
 )
 from equilabel.widget.logic.objects import find_kept, keep_objects, summarize
 from equilabel.widget.logic.outcomes import measure_source, segment_source
-from equilabel.widget.logic.scripts import python_line, why_no_command, with_filters
+from equilabel.widget.logic.scripts import python_line, script_of, why_no_command, with_filters
 from equilabel.widget.logic.sources import Source, guess_roles, labels_transform
 
 layers = pytest.importorskip("napari.layers")
@@ -440,6 +440,25 @@ def test_channels_that_the_file_does_not_name_are_not_left_to_the_command(tmp_pa
         assert bool(why_no_command(named)) == expected
         made = segment_source(named, Choices(channel=1), quiet).metadata
         assert bool(made["batch"]) != expected
+
+
+def test_a_pixel_size_that_the_layer_lacks_is_not_taken_from_the_file(here):
+    """Lengths of the copied command were in µm, those of the run in pixels."""
+    from tifffile import imwrite
+
+    from equilabel.cli import main
+    from equilabel.storage.table import read_table
+
+    pixels, path = nuclei_2d((96, 120)), here / "cells.tif"
+    imwrite(path, pixels, resolution=(20000, 20000), resolutionunit="CENTIMETER")
+    layer = Source.of(layers.Image(pixels, name="cells"))
+    source = Source(**{**vars(layer), "path": str(path)})
+    made = segment_source(source, Choices(split=1.5), quiet)
+    script, said = script_of("cells objects", made.metadata, "batch", {})
+    assert said.endswith("It does not use the pixel size of the file, which the layer lacks.")
+    assert main(shlex.split(script)[1:]) == 0
+    table = read_table(next((here / "results").glob("*_table.csv")))
+    np.testing.assert_allclose(table["area"], made.features["area"][1:])
 
 
 def test_the_guess_for_a_sample_is_right():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -162,6 +163,7 @@ ALLOWED = (  # of Python's grammar, in a condition
     *(ast.Pow, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq),
 )
 DECIDING = (ast.Compare, ast.BoolOp, ast.UnaryOp)  # what a condition is as a whole
+COMPARE = "{} must compare columns with numbers; got {}. Try 'area > 20 and circularity > 0.8'."
 QUOTED = re.compile("`([^`]*)`")  # names of columns that are no words of Python
 
 
@@ -171,13 +173,14 @@ def meets(
     """Return for each row of a table whether it meets a condition, (N,) bool."""
     if isinstance(wanted, str):
         refuse_columns("condition", columns_in("condition", wanted), list(map(str, table)))
-        with np.errstate(all="ignore"):
-            found: Any = table.eval(wanted, engine="python")
+        found: Any = None  # where types do not fit, as of text and numbers
+        wrong = (TypeError, ValueError, ArithmeticError, RuntimeError)
+        with np.errstate(all="ignore"), suppress(*wrong):
+            found = table.eval(wanted, engine="python")
         missing = getattr(found, "dtype", None) == "boolean"  # of pandas, where values are missing
         rows = np.asarray(found.fillna(False).astype(bool) if missing else found)
         if rows.shape != (len(table),) or rows.dtype != np.bool_:
-            message = f"condition must compare columns, as in 'area > 20'; got {shown(wanted)}."
-            raise ValueError(message)
+            raise ValueError(COMPARE.format("condition", shown(wanted)))
         return rows
     kept = np.ones(len(table), np.bool_)
     for name, limits in check_mapping("ranges", wanted).items():
@@ -221,11 +224,7 @@ def columns_in(name: str, condition: Any) -> list[str]:
         nodes = [ast.Pass()]
     found = [node.id for node in nodes if isinstance(node, ast.Name)]
     if not found or not all(isinstance(node, ALLOWED) for node in nodes):
-        message = (
-            f"{name} must compare columns with numbers; got {shown(text)}. Try "
-            "'area > 20 and circularity > 0.8'."
-        )
-        raise ValueError(message)
+        raise ValueError(COMPARE.format(name, shown(text)))
     found = [quoted[int(each[8:])] if each.startswith("_quoted_") else each for each in found]
     return list(dict.fromkeys(found))
 
@@ -236,5 +235,7 @@ def refuse_columns(name: str, columns: Collection[str], known: Collection[str]) 
         if each not in known:
             near = get_close_matches(each, known, n=1, cutoff=0.5)
             remedy = f"Did you mean {near[0]!r}?" if near else f"Pass one of {', '.join(known)}."
+            parts = [column for column in known if column.startswith(f"{each}-")]
+            remedy = f"Pass `{parts[0]}` in backticks." if parts else remedy
             message = f"{name} must be on columns of the table; got {shown(each)}. {remedy}"
             raise ValueError(message)

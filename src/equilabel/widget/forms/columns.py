@@ -365,7 +365,7 @@ class FilterForm(Grid):
             for row in self.rows:
                 row.choose("")
             self.condition.clear()
-            self._viewer.add_layer(kept)
+            layers.add_labels(self._viewer, kept)
             layer.visible = False
             self._follow(kept)
 

@@ -1,6 +1,7 @@
 """Form that measures any labels layer, with any image layer for the gray values."""
 
 from functools import partial
+from typing import Any
 
 from qtpy.QtWidgets import QLabel
 
@@ -50,6 +51,7 @@ class MeasureForm(RunForm):
         super().__init__(napari_viewer, "Measure", fields, self.labels)
         self._measured: Layer = None  # of the current run, as the next
         self._outer: Layer = None
+        self._seen: Any = None
         self.run_button.clicked.connect(self._run)
         self.reset_choices()
 
@@ -99,6 +101,7 @@ class MeasureForm(RunForm):
         """Start measuring, or say why it cannot start."""
         source, image = self._take_source(MISSING, self.axes.roles), self._image()
         self._measured, self._outer = self._layer, self.parents.value
+        self._seen = layers.state_of(self._layer)
         work = partial(
             measure_source,
             *(source, image, self.statistics.names),
@@ -117,7 +120,7 @@ class MeasureForm(RunForm):
             )
             raise ValueError(message)
         outer = self._outer if self._outer in self._viewer.layers else None
-        layers.show_measurements(layer, outcome, outer)
+        layers.show_measurements(layer, outcome, self._seen, outer)
         self.results.show_layer(layer)
         count, seconds = (outcome.metadata[name] for name in ("objects", "seconds"))
         self.message.setText(f"{count_objects(count)}, {seconds:.2f} s. {outcome.note}".strip())

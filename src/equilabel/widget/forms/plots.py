@@ -91,6 +91,7 @@ class PlotCanvas(FigureCanvasQTAgg):
             for part, color, alpha in ((every, bright, FADED), (kept, bright, 1), (hit, mark, 1)):
                 heights = np.bincount(self._bins[part], minlength=self._edges.size - 1)
                 self.axes.stairs(heights, self._edges, fill=True, color=color, alpha=alpha)
+            self.axes.yaxis.get_major_locator().set_params(integer=True)
         else:
             size = float(np.clip(4000 / max(1, self._rows.size), 3, 26))
             for part, alpha in ((~kept, FADED), (kept, 1.0)):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from operator import is_
 from pathlib import Path
 from typing import Any
 
@@ -166,15 +167,13 @@ class ResultsPanel(Docked):
         """Measure the objects with the statistics and the images of the runs before."""
         layer = self._require_layer()
         source, runs, others = layers.labels_source(layer), list[Any](), list[Layer]()
-        made = layers.made_by(layer)
+        made, seen = layers.made_by(layer), layers.state_of(layer)
         for names, color, named, around in objects.measured_before(made):
-            seen, outer = (
-                self._find_open(layers.images, *named),
-                self._find_open(layers.labels, *around),
-            )
-            image = seen and replace(layers.source_of(seen), identity=named[1])
+            opened = self._find_open(layers.images, *named)
+            outer = self._find_open(layers.labels, *around)
+            image = opened and replace(layers.source_of(opened), identity=named[1])
             parents = outer and replace(layers.labels_source(outer), identity=around[1])
-            if seen and named[1] == made.get("layer") and len(made["axes"]) == len(image.shape):
+            if opened and named[1] == made.get("layer") and len(made["axes"]) == len(image.shape):
                 image = replace(image, roles=made["axes"])
             options: Any = {"color": color, "parents": parents}
             runs.append(partial(measure_source, source, image, names, **options))
@@ -182,7 +181,7 @@ class ResultsPanel(Docked):
 
         def show(outcomes: list[Any]) -> None:
             for outcome, outer in zip(outcomes, others, strict=True):
-                layers.show_measurements(layer, outcome, outer)
+                layers.show_measurements(layer, outcome, seen, outer)
             self.message.setText("")
 
         self.again.submit(lambda report: [run(report) for run in runs], show)
@@ -310,15 +309,21 @@ class ResultsPanel(Docked):
         if not (isinstance(layer.data, np.ndarray) and layer.editable):
             tell(self, f"Labels of {layer.name!r} are in a file or repeat: they cannot be changed.")
             return
-        source, data = layers.labels_source(layer), layer.data
+        source, seen = layers.labels_source(layer), layers.state_of(layer)
 
         def apply(change: tuple[Any, Any]) -> None:
+            if not all(map(is_, layers.state_of(layer), seen)):
+                message = (
+                    "labels must stay the same while objects are changed; got other pixels of "
+                    f"{layer.name!r}. Select the objects again."
+                )
+                raise ValueError(message)
             self.message.setText("")
             layer.data_setitem(*change)
             if objects.measured_before(layers.made_by(layer)):
                 self._measure_again()
 
-        work = partial(objects.change_objects, data, chosen, how)
+        work = partial(objects.change_objects, layer.data, chosen, how)
         self.edit.submit(lambda _: work(source.pixel_size[0], source.times), apply)
 
     def _go_to(self, layer: Layer, selected: Any) -> None:

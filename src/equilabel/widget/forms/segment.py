@@ -323,6 +323,7 @@ class SegmentForm(RunForm):
         self._new = False  # whether the labels of the current run get a layer of their own
         self._source: Any = None  # of the current run
         self._values: dict[str, Any] = {}  # of its fields
+        self._drawn: Any = None  # position of the plane that napari has drawn
         self._queue: list[Layer] = []  # images whose objects are found after it
         self.choices = self.fields.choices
         self.preview = LivePreview(napari_viewer, self.fields, self)
@@ -360,12 +361,15 @@ class SegmentForm(RunForm):
         if self._layer is not None:
             for event in _followed(self._layer):
                 event.disconnect(self._update_pixels)
+            self._layer.events.set_data.disconnect(self._see_drawn)
         self._layer, self.fields.source = self.fields.image.value, None
         if not self.running:
             self.message.setText("")  # the message was about another image
         if self._layer is not None:
             for event in _followed(self._layer):
                 event.connect(self._update_pixels)
+            self._layer.events.set_data.connect(self._see_drawn)
+            self._drawn = layers.position(self._viewer, self._layer)
         self._update_pixels()
 
     @guarded
@@ -385,6 +389,16 @@ class SegmentForm(RunForm):
         if source is not None:
             self.fields.begin()
             self._prepare()
+
+    @guarded
+    def _see_drawn(self) -> None:
+        """Use pixels that were changed in place: napari draws the same plane of an image again."""
+        source, before = self.fields.source, self._drawn
+        self._drawn = layers.position(self._viewer, self._layer)
+        if source is None or source.multiscale or source.is_mask:  # drawn for other reasons, too
+            return
+        if self._drawn == before and source.data is self._layer.data:
+            self._update_pixels()
 
     @guarded
     def _prepare(self) -> None:

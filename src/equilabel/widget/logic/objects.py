@@ -114,7 +114,8 @@ def find_kept(features: Table, *filters: Any, known: Iterable[str] = ()) -> Host
     """Return which rows are objects that meet all filters of `equilabel.filter_objects`."""
     kept = find_objects(features, known)
     for each in filters:
-        kept &= meets(features, each)
+        whole = features.assign(label=labels_of(features)) if "label" in each else features
+        kept &= meets(whole, each)
     return kept
 
 

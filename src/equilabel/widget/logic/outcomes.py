@@ -197,6 +197,7 @@ def describe_segmentation(
         "image": source.name,
         "layer": source.identity,
         "path": source.path,
+        "beside": {each.name: each.identity for each in (choices.markers, choices.mask) if each},
         "color": choices.color if source.rgb else "",
         **{name: getattr(found, name) for name in REPORTED},
         "python": python_line(source, choices, chunked=chunked),

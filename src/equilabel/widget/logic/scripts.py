@@ -1,5 +1,6 @@
 """Scripts that repeat a run: a line of Python, and a command for a terminal."""
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -7,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from equilabel.storage.images import SUFFIXES, read_header
+from equilabel.storage.images import SUFFIXES, TIFF, read_header
+from equilabel.storage.tiff import describe_tiff
 
 from .choices import Choices
 from .sources import Source, labels_transform
@@ -104,6 +106,8 @@ def batch_command(source: Source, choices: Choices, *, chunked: bool = False) ->
     arguments = choices.arguments(source)
     if unit or set(spacing) != {1.0}:  # they override the pixel size and the unit of the file
         arguments["spacing"] = spacing[0] if len(set(spacing)) == 1 else spacing
+    elif _is_calibrated(source.path):
+        arguments["spacing"] = 1
     options = []
     for name, value in arguments.items():
         if name in ("channel_axis", "unit", "stacked"):
@@ -122,6 +126,12 @@ def batch_command(source: Source, choices: Choices, *, chunked: bool = False) ->
 
 def _is_image(path: str) -> bool:
     return path.lower().endswith(SUFFIXES)
+
+
+def _is_calibrated(path: str) -> bool:
+    with suppress(Exception):  # the command itself reports what is wrong with the file
+        return path.lower().endswith(TIFF) and bool(describe_tiff(path).spacing)
+    return False
 
 
 def why_no_command(source: Source) -> str:
@@ -161,12 +171,16 @@ def script_of(
         return "", f"A command cannot repeat a run with {why}: use 'Copy as Python'."
     since = " What was painted since is not in it." if made.get("painted") else ""
     if language == "python":
+        used = {made["image"]: made["layer"], **made.get("beside", {})}
+        now = {_opened(name): _opened(layers.get(used[name], name)) for name in used}
+        script = re.sub("|".join(map(re.escape, now)), lambda found: now[found[0]], script)
+        closed = "".join(
+            f" {name!r} of the run is not open now." for name in used if used[name] not in layers
+        )
         image = layers.get(made["layer"], made["image"])
-        closed = "" if made["layer"] in layers else ", which is not open now"
-        script = script.replace(_opened(made["image"]), _opened(image), 1) + made["show"]
-        return script, (
-            f"Copied a line of Python for {image!r}{closed}: paste it into the console of napari."
-            f"{since}"
+        return script + made["show"], (
+            f"Copied a line of Python for {image!r}: paste it into the console of napari."
+            f"{closed}{since}"
         )
     file = (
         "" if _is_image(made["path"]) else f" for {WITHOUT_FILE!r}, the file of {made['image']!r}"
@@ -176,4 +190,6 @@ def script_of(
         for name in ("markers", "mask")
         if f"--{name}={name}.tif" in script
     )
+    plain = " --spacing=1 " in script  # without a point
+    unsaved += " It does not use the pixel size of the file, which the layer lacks." * plain
     return script, f"Copied a command{file}: paste it into a terminal.{unsaved}{since}"

@@ -109,11 +109,17 @@ def labels_source(layer: Layer) -> Source:
     return Source.of(layer, roles if len(roles) == layer.ndim else (), few=1)
 
 
+def add_labels(viewer: Viewer, layer: Layer) -> None:
+    """Add a labels layer of ours, which napari can select in 3D before the mouse has moved."""
+    watch_painting(layer, known=True)
+    viewer.add_layer(layer)
+
+
 def add_beside(viewer: Viewer, layer: Layer) -> None:
     """Add a layer; the selection of layers does not change."""
     before, active = set(viewer.layers.selection), viewer.layers.selection.active
     viewer.add_layer(layer)
-    with suppress(TypeError):  # raised by napari in 3D before the mouse has moved
+    with suppress(TypeError):  # raised by labels of others in 3D before the mouse has moved
         viewer.layers.selection = before
         viewer.layers.selection.active = active
 
@@ -163,7 +169,7 @@ def show_labels(
             multiscale=multiscale,
             **outcome.transform,
         )
-        viewer.add_layer(layer)
+        add_labels(viewer, layer)
     made = {**outcome.metadata, "labels": str(layer.unique_id)}  # its own
     layer.metadata = {**layer.metadata, KEY: made}
     editable = not outcome.levels and bool(outcome.labels.flags.writeable)
@@ -208,11 +214,13 @@ MARKED = ("painted", "unmeasured")  # since the labels were found, and since the
 _MARKS: WeakKeyDictionary[Layer, dict[str, Any]] = WeakKeyDictionary()
 
 
-def watch_painting(layer: Layer, *, found: bool = False, known: bool = False) -> None:
+def watch_painting(
+    layer: Layer, *, found: bool = False, known: bool = False, seen: Any = None
+) -> None:
     """Note in the metadata of a layer from now on that it was painted, until that is undone.
 
-    "unmeasured" means since now, and "painted" since its labels were `found`; of a layer that is
-    `known`, nothing changes. What is known of a stroke is the last item in napari's undo history.
+    "unmeasured" means since now, or since its state was `seen`, and "painted" since its labels were
+    `found`; of a layer that is `known`, nothing changes.
     """
     if known and layer in _MARKS:
         return
@@ -224,15 +232,27 @@ def watch_painting(layer: Layer, *, found: bool = False, known: bool = False) ->
         layer.events.data.connect(lambda event: _compare_strokes(event.source, replaced=True))
         if (plain := getattr(layer, "_get_properties", None)) is not None:
             # The status bar shows units, and gray values first: there is no public way.
-            layer._get_properties = lambda *given, **named: objects.describe_properties(
-                plain(*given, **named), made_by(layer)
-            )
+            def describe(*given: Any, **named: Any) -> list[str]:
+                lines: list[str] = []
+                with suppress(TypeError):  # raised by napari in 3D before the mouse has moved
+                    lines = plain(*given, **named)
+                return objects.describe_properties(lines, made_by(layer))
+
+            layer._get_properties = describe
     if not known:
-        _MARKS[layer].update(dict.fromkeys(MARKED if found else MARKED[1:], _last_stroke(layer)))
+        data, last = seen or state_of(layer)
+        last = last if data is layer.data else object()
+        _MARKS[layer].update(dict.fromkeys(MARKED if found else MARKED[1:], last))
     _compare_strokes(layer)
 
 
+def state_of(layer: Layer) -> tuple[Any, Any]:
+    """Return the array of a layer, and the last stroke on it: others mean that pixels changed."""
+    return layer.data, _last_stroke(layer)
+
+
 def _last_stroke(layer: Layer) -> Any:
+    """Return the last item in napari's undo history, all that is known of a stroke, or None."""
     history: Any = getattr(layer, "_undo_history", ())
     return history[-1] if history else None
 
@@ -263,14 +283,17 @@ def changed_transform(layer: Layer, transform: dict[str, Any]) -> list[str]:
     return [name for name, value in transform.items() if not np.array_equal(present[name], value)]
 
 
-def show_measurements(layer: Layer, outcome: Outcome, outer: Layer = None) -> None:
-    """Add measurements to the features of a labels layer, and of the one its objects lie in."""
+def show_measurements(layer: Layer, outcome: Outcome, seen: Any, outer: Layer = None) -> None:
+    """Add measurements to the features of a labels layer, and of the one its objects lie in.
+
+    The state of the layer was `seen` when it was measured.
+    """
     parents = outcome.parents if outer is not None else None
     for each, found in ((layer, outcome), *([(outer, parents)] if parents else ())):
         made = made_by(each)
         each.features, measured = objects.merge_measurements(each.features, made, found)
         each.metadata = {**each.metadata, KEY: {**made, "measured": measured}}
-        watch_painting(each, known=each is outer)
+        watch_painting(each, known=each is outer, seen=seen)
 
 
 def distinct_colors() -> CyclicLabelColormap:

@@ -66,10 +66,15 @@ class Overlay:
         else:
             layer.data = data
 
+    @property
+    def gone(self) -> bool:
+        """Whether the layer was removed, but not by `remove`."""
+        return self._layer is not None and self.layer is None
+
     def remove(self) -> None:
-        if self.layer is not None:
-            self._viewer.layers.remove(self._layer)
-        self._layer = None
+        layer, self._layer = self.layer, None
+        if layer is not None:
+            self._viewer.layers.remove(layer)
 
 
 def line_width(drawn: float, widest: int) -> int:
@@ -266,8 +271,11 @@ class LivePreview(QObject):
             self._fields.show_count(count_objects(count) + plane.where, plane.describe())
         self._draw_again()
 
-    def _brighten(self, _: object = None) -> None:
+    @guarded
+    def _brighten(self) -> None:
         """Give labels their opacity back when the preview is removed, unless it was changed."""
+        if self._overlay.gone:  # deleted by hand
+            self.hide()
         if self.layer is None:
             for each, opacity in self._dimmed:
                 each.opacity = opacity if each.opacity == DIM else each.opacity
