@@ -47,22 +47,17 @@ TIMES = {
         **{"min": "60", "h": "3600", "d": "86400"},
     }.items()
 }
+PREFIXES = {"": "", "kilo": "k", "deci": "d", "centi": "c", "milli": "m", "micro": "µ"}
+PREFIXES |= {"nano": "n", "pico": "p"}
+WORDS = {"meter": "m", "metre": "m", "meters": "m", "metres": "m", "second": "s", "seconds": "s"}
 SPELLINGS = {
+    **{f"{prefix}{word}": PREFIXES[prefix] + WORDS[word] for word in WORDS for prefix in PREFIXES},
     **dict.fromkeys(("um", "μm", "\\u00b5m", "micron", "microns"), "µm"),
-    **dict.fromkeys(("micrometer", "micrometers", "micrometre", "micrometres"), "µm"),
-    **dict.fromkeys(("nanometer", "nanometers", "nanometre", "nanometres"), "nm"),
-    **dict.fromkeys(("millimeter", "millimeters", "millimetre", "millimetres"), "mm"),
-    **dict.fromkeys(("centimeter", "centimeters", "centimetre", "centimetres"), "cm"),
-    **dict.fromkeys(("meter", "meters", "metre", "metres"), "m"),
-    **{"kilometer": "km", "decimeter": "dm", "picometer": "pm", "foot": "ft"},
+    **dict.fromkeys(("us", "μs", "\\u00b5s", "usec"), "µs"),
     **dict.fromkeys(("å", "angstrom", "angstroms", "ångström"), "Å"),
-    **dict.fromkeys(("in", "inches"), "inch"),
-    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
-    **dict.fromkeys(("msec", "millisecond", "milliseconds"), "ms"),
-    **dict.fromkeys(("us", "μs", "\\u00b5s", "usec", "microsecond", "microseconds"), "µs"),
-    **dict.fromkeys(("minute", "minutes"), "min"),
-    **dict.fromkeys(("hr", "hour", "hours"), "h"),
-    **dict.fromkeys(("day", "days"), "d"),
+    **{"in": "inch", "inches": "inch", "foot": "ft", "sec": "s", "secs": "s", "msec": "ms"},
+    **{"minute": "min", "minutes": "min", "hr": "h", "hour": "h", "hours": "h"},
+    **{"day": "d", "days": "d"},
 }
 PIXELS = {"", "pixel", "pixels", "px", "voxel", "voxels"}
 

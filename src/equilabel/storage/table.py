@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import csv
-import io
 import os
 import re
-import tempfile
 from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".csv", ".parquet")
 ROWS = 2**16  # least rows of a row group in a Parquet file
-MOST_COPIED = 2**22  # bytes of a table that is copied at once
 NO_TYPES: Mapping[str, Any] = {}
 TABLE = "table.csv"  # in the folder of labels of an image in chunks
 PARTS = "table.parquet"  # there, too: the folder of a table in parts
@@ -57,18 +54,17 @@ def write_table(
     columns too.
     """
     suffix = _suffix(path)
-    names = list(map(str, table))
+    names, columns = list(map(str, table)), [column for _, column in table.items()]
     with replacing(path) as unfinished:
         if suffix == ".parquet":
             import pandas as pd
 
-            frame = pd.DataFrame(dict(zip(names, _columns(table), strict=True)))
+            frame = pd.DataFrame(dict(zip(names, columns, strict=True)))
             frame.to_parquet(unfinished, engine="pyarrow", index=False)
             return
         names = list(map(escaped, names))
-        columns = [_cells(column) for column in _columns(table)]
         # An unquoted carriage return ends a row, and the next cell could begin with a formula.
-        texts = chain(names, *(column for column in _columns(table) if not _is_number(column)))
+        texts = chain(names, *(column for column in columns if not _is_number(column)))
         bare = any("\r" in cell for cell in texts if isinstance(cell, str))
         quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if bare else csv.QUOTE_MINIMAL
         with unfinished.open("w", encoding="utf-8", newline="") as file:
@@ -76,11 +72,7 @@ def write_table(
             writer.writerow(names)
             if units is not None:
                 writer.writerow([units.get(str(name), "") for name in table])
-            writer.writerows(zip(*columns, strict=True))
-
-
-def _columns(table: Any) -> list[Any]:
-    return [column for _, column in table.items()]
+            writer.writerows(zip(*map(_cells, columns), strict=True))
 
 
 def _is_number(column: Any) -> bool:
@@ -115,25 +107,19 @@ def read_table(path: Any, *, unit_row: bool = False) -> pd.DataFrame:
     """
     import pandas as pd
 
-    if is_remote(path):
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder, path.name)
-            copy.write_bytes(path.read_bytes())
-            return read_table(copy, unit_row=unit_row)
-    if _suffix(path) == ".parquet":
-        return pd.read_parquet(path, engine="pyarrow")
+    suffix = _suffix(path)
     # The default is exact since pandas 3, which warns about the option.
-    exact: Literal["round_trip"] | None = "round_trip" if pd.__version__ < "3" else None
-    try:
-        frame = pd.read_csv(
-            path,
-            keep_default_na=False,
-            na_values=[""],
-            float_precision=exact,
-            skiprows=[1] if unit_row else None,
-        )
-    except pd.errors.EmptyDataError:
-        return pd.DataFrame()
+    exact: Any = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}
+    skipped = [1] if unit_row else None
+    with (path if is_remote(path) else Path(path)).open("rb") as file:
+        if suffix == ".parquet":
+            return pd.read_parquet(file, engine="pyarrow")
+        try:
+            frame = pd.read_csv(
+                file, keep_default_na=False, na_values=[""], skiprows=skipped, **exact
+            )
+        except pd.errors.EmptyDataError:
+            return pd.DataFrame()
     for name in frame:
         if not _is_number(frame[name]):
             frame[name] = frame[name].map(_plain)
@@ -209,8 +195,8 @@ class Part(NamedTuple):
 def merge_tables(path: Path | str, parts: Sequence[Part], *, unit_row: bool = False) -> None:
     """Concatenate tables, with columns that name the image and its unit of lengths.
 
-    Columns that a table lacks are empty. Large tables are read in parts, and cells of CSV copied as
-    they are. With `unit_row`, second lines have units; different ones are joined by "or".
+    Columns that a table lacks are empty; cells of CSV are copied as text. With `unit_row`, second
+    lines have units; different ones are joined by "or".
     """
     with replacing(path) as unfinished:
         if _suffix(path) == ".parquet":
@@ -234,37 +220,15 @@ def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
         common = list(units)[len(given) :]
         for part in parts:
             own = list(map(escaped, part.own.values()))
-            if _copied(part.path, common, own, unit_row, file):
-                continue
             with _rows_of(part.path, unit_row) as (names, _, rows):
                 column = {name: k for k, name in enumerate(names)}
                 order = [column.get(name, -1) for name in common]
                 for row in rows:
                     if len(row) != len(names):
-                        _refuse_changed(
-                            part.path, f"{len(row)} cells in a row for {len(names)} columns"
-                        )
+                        got = f"{len(row)} cells in a row for {len(names)} columns"
+                        _refuse_changed(part.path, got)
                     cells = [*row, ""]
                     writer.writerow([*own, *[cells[k] for k in order]])
-
-
-def _copied(
-    path: Path, names: Sequence[str], own: Sequence[str], unit_row: bool, file: TextIO
-) -> bool:
-    """Copy a small table without quotes, with cells before each row; False if it is another one."""
-    with os.fdopen(open_regular(path), "rb") as source:
-        text = source.read(MOST_COPIED + 1)
-    if len(text) > MOST_COPIED or b'"' in text or b"\r" in text or not text.endswith(b"\n"):
-        return False
-    head, *lines = text.decode("utf-8").split("\n")[:-1]
-    lines = lines[unit_row:]
-    commas = head.count(",")
-    if commas == 0 or head.split(",") != names or any(line.count(",") != commas for line in lines):
-        return False  # empty cells of a single column are quoted
-    begin = io.StringIO()
-    csv.writer(begin, lineterminator="").writerow(own)
-    file.writelines(f"{begin.getvalue()},{line}\n" for line in lines)
-    return True
 
 
 @contextmanager
