@@ -74,10 +74,7 @@ def check_color(name: str, color: str, count: int) -> str:
 
 
 def take_channel(image: Array, axis: int | None, channel: int | str | None) -> tuple[Array, Array]:
-    """Return the channel to binarize, and the image to measure, whose last axis holds the channels.
-
-    Raises TypeError or ValueError if the axis or the channel does not exist or is missing.
-    """
+    """Return the channel to binarize, and the image to measure with its channels last."""
     color = channel if isinstance(channel, str) and axis is not None else None
     picked = check_channel(image.shape, axis, 0 if color else channel)
     if picked is None or axis is None:
@@ -89,10 +86,7 @@ def take_channel(image: Array, axis: int | None, channel: int | str | None) -> t
 
 
 def check_channel(shape: Sequence[int], axis: int | None, channel: Any) -> int | None:
-    """Return the index of the channel to binarize, or None without an axis of channels.
-
-    Raises the errors of `take_channel`.
-    """
+    """Return the index of the channel to binarize, or None without an axis of channels."""
     axis = None if axis is None else check_whole("channel_axis", axis)
     if channel is not None and (axis is not None or not isinstance(channel, str)):
         channel = check_whole("channel", channel)

@@ -292,7 +292,7 @@ def decimals_for(pixel: float) -> int:
 FULL_WIDTH, WIDE_SHARE = 2.355, 0.1
 NEVER_WIDE = 2.0  # pixels, however small the image
 
-_enabled = ContextVar("enabled", default=True)
+blur_warnings = ContextVar("blur_warnings", default=True)  # whether wide blurs are warned of
 
 
 @contextmanager
@@ -301,16 +301,11 @@ def without_blur_warnings() -> Iterator[None]:
 
     Filters of `warnings` would affect all threads.
     """
-    token = _enabled.set(False)
+    token = blur_warnings.set(False)
     try:
         yield
     finally:
-        _enabled.reset(token)
-
-
-def blur_warnings_enabled() -> bool:
-    """Return whether warnings about wide blurs are enabled."""
-    return _enabled.get()
+        blur_warnings.reset(token)
 
 
 def wide_blur(widths: Sequence[float], shape: Sequence[int]) -> tuple[float, int, int] | None:

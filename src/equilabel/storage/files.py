@@ -50,14 +50,12 @@ def replacing(path: Any, *, flush: bool = True) -> Iterator[Path]:
         if flush:
             flush_file(unfinished)
         unfinished.replace(path)
-    except OSError as error:
-        _remove(unfinished)
-        nameless = error.filename is None and error.errno is not None
-        if nameless or error.filename in (str(unfinished), unfinished):
+    except BaseException as error:
+        with contextlib.suppress(OSError):  # the original error is more useful
+            unfinished.unlink()
+        ours = (None, str(unfinished), unfinished)
+        if isinstance(error, OSError) and error.errno is not None and error.filename in ours:
             raise OSError(error.errno, error.strerror, str(path)) from error
-        raise
-    except BaseException:
-        _remove(unfinished)
         raise
     if flush:
         flush_folder(path.parent)
@@ -182,18 +180,21 @@ def _check_regular(found: os.stat_result, path: Path | str) -> None:
         raise OSError(errno.EINVAL, f"a {kind} in place of a file", str(path))
 
 
-def flush_file(path: Path | str) -> None:
+def flush_file(path: Path | str, mode: int = os.O_RDWR) -> None:
     """Flush a file to the disk, so that it is complete when it is renamed."""
+    descriptor = os.open(path, mode)
     try:
-        _flush(path, os.O_RDWR)
+        os.fsync(descriptor)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        os.close(descriptor)
 
 
 def flush_folder(folder: Path | str) -> None:
     """Flush a folder to the disk, so that new names in it survive a power failure."""
     with contextlib.suppress(OSError):  # not possible on Windows and in some network folders
-        _flush(folder, os.O_RDONLY)
+        flush_file(folder, os.O_RDONLY)
 
 
 def flush_tree(folder: Path) -> None:
@@ -202,16 +203,3 @@ def flush_tree(folder: Path) -> None:
         for name in names:
             flush_file(os.path.join(inside, name))  # noqa: PTH118 - as `os.walk` says it
         flush_folder(inside)
-
-
-def _flush(path: Path | str, mode: int) -> None:
-    descriptor = os.open(path, mode)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):  # the original error is more useful
-        path.unlink()

@@ -337,15 +337,15 @@ def read_slices(
     for k in range(len(images)):
         volume[..., k, :, :] = images[k].pixels  # a gray one for all channels
         images[k] = color  # a plane that is copied is released
-    known: Any = {"spacing": first.spacing, "unit": first.unit, "notes": (*notes, *said)}
-    return replace(color, pixels=volume, axes=color.axes.replace("YX", "ZYX"), **known)
+    facts: Any = {"spacing": first.spacing, "unit": first.unit, "notes": (*notes, *said)}
+    return replace(color, pixels=volume, axes=color.axes.replace("YX", "ZYX"), **facts)
 
 
 def _check_alike(name: str, image: TiffImage, one: str, first: TiffImage) -> None:
     """Refuse a slice that is not a plane, or differs from the first in size or type."""
     if image.axes not in ("YX", "CYX"):
-        got = f"axes {image.axes!r} in {name!r}"
-        _refuse_slices("be planes", got, "Label it without --slices.")
+        what = f"axes {image.axes!r} in {name!r}"
+        _refuse_slices("be planes", what, "Label it without --slices.")
     for rule, got, expected in (
         ("be of one size", image.pixels.shape[-2:], first.pixels.shape[-2:]),
         ("be of one type", image.pixels.dtype, first.pixels.dtype),

@@ -49,9 +49,8 @@ def write_table(
 ) -> None:
     """Write a table as CSV or Parquet, depending on the suffix, atomically.
 
-    `table` has columns of equal length. In CSV, floats read back to the same bits, `units` are a
-    second line, and text that a spreadsheet would run as a formula gets an apostrophe, names of
-    columns too.
+    In CSV, floats read back to the same bits, `units` are a second line, and text that a
+    spreadsheet would run as a formula gets an apostrophe, names of columns too.
     """
     suffix = _suffix(path)
     names, columns = list(map(str, table)), [column for _, column in table.items()]
@@ -112,8 +111,10 @@ def read_table(path: Any, *, unit_row: bool = False) -> pd.DataFrame:
     exact: Any = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}
     skipped = [1] if unit_row else None
     with (path if is_remote(path) else Path(path)).open("rb") as file:
+        frame: pd.DataFrame
         if suffix == ".parquet":
-            return pd.read_parquet(file, engine="pyarrow")
+            frame = pd.read_parquet(file, engine="pyarrow")
+            return frame
         try:
             frame = pd.read_csv(
                 file, keep_default_na=False, na_values=[""], skiprows=skipped, **exact

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import codecs_are_missing, refuse, refuse_missing_codecs
+from .errors import refuse
 from .tiff_pages import FAX
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     # the shape of the strip or tile as (depth, length, width, samples).
     Decode = Callable[..., tuple[HostArray, tuple[int, ...], tuple[int, ...]]]
 
+EXPORT = "Export it uncompressed or with deflate; decrypt it if it is encrypted."
 MOST_ZEROS = 2**20  # largest gap that is checked for zeros, in bytes
 JPEG_XR = (22610, 34934)
 MICROSCOPES = ("lsm", "mmstack")
@@ -52,14 +53,10 @@ def check_image(image: Array, announced: Described, series: int, pages: Sequence
         refuse("hold real numbers of a known type", image.dtype, remedy)
     for code in {page.compression for page in pages}:
         if code in JPEG_XR:
-            rule = "have a compression that can be decoded safely"
             got = "JPEG XR, whose decoder crashes on damaged files"
-            refuse(rule, got, "Export it uncompressed or with deflate.")
+            refuse("have a compression that can be decoded safely", got, EXPORT)
         if code not in tifffile.TIFF.DECOMPRESSORS:
-            if code in {known.value for known in tifffile.COMPRESSION} and codecs_are_missing():
-                refuse_missing_codecs()
-            remedy = "Export it uncompressed or with deflate; decrypt it if it is encrypted."
-            refuse("have a compression that can be decoded", f"number {code}", remedy)
+            refuse("have a compression that can be decoded", f"number {code}", EXPORT)
     # tifffile prefers its own description and those of two microscopes to OME and ImageJ.
     known = announced.kind in ("ome", "imagej", "shaped")
     if known and image.kind not in (announced.kind, *MICROSCOPES):

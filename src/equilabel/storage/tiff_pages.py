@@ -49,25 +49,22 @@ MOST_TAGS = 4096  # in one directory; also tifffile's limit
 
 
 def walk(file: BinaryIO) -> Pages:
-    """Return all pages of a regular TIFF file, one or more, checked against its bytes.
-
-    The chain of pages must end; each page has complete axes, and strips or tiles of its own that
-    lie in the file and are long enough.
-    """
+    """Return all pages of a TIFF file, one or more, checked against its bytes."""
     directories = Directories(file)
     pages: list[Page] = []
     seen: set[int] = set()
     below: list[Page] = []
     offset = directories.first
     while offset:
-        page = _page(directories, offset, len(pages))
-        for position in (offset, *page.below):
+        tags, index = Directory(directories, offset), len(pages)
+        copies = tags.numbers((SUBIFDS,), MOST_BELOW).tolist()  # usually smaller
+        for position in (offset, *copies):
             if position in seen:
-                refuse("list each page once", f"a loop to byte {position} on page {len(pages)}")
+                refuse("list each page once", f"a loop to byte {position} on page {index}")
             seen.add(position)
-        below += [_page(directories, position, len(pages)) for position in page.below]
-        pages.append(page)
-        offset = page.following
+        pages.append(_page(tags, index))
+        below += [_page(Directory(directories, position), index) for position in copies]
+        offset = tags.following
     if not pages:
         refuse("hold at least one page", "a header alone")
     starts, ends = parts_of([*pages, *below])
@@ -78,9 +75,8 @@ def walk(file: BinaryIO) -> Pages:
     return Pages(tuple(pages), tuple(below), directories.size)
 
 
-def _page(directories: Directories, offset: int, index: int) -> Page:
-    """Return the page at an offset once it is checked."""
-    tags = Directory(directories, offset)
+def _page(tags: Directory, index: int) -> Page:
+    """Return a page once it is checked."""
     shape, bits = _geometry(tags, index)
     compression, separate = tags.number(COMPRESSION, 1), tags.number(PLANAR, 1) != 1
     if compression in FAX and bits.max() > 1:
@@ -89,7 +85,7 @@ def _page(directories: Directories, offset: int, index: int) -> Page:
     offsets, stored = _parts(tags, shape, bits.tolist(), block, index)
     held = max(int(stored.sum()), sum(end - start for start, end in tags.spans))
     return Page(
-        offset=offset,
+        offset=tags.spans[0][0],
         shape=shape,
         compression=compression,
         separate=separate,
@@ -100,9 +96,7 @@ def _page(directories: Directories, offset: int, index: int) -> Page:
         segment_offsets=offsets,
         segment_bytes=stored,
         descriptions=tags.texts(DESCRIPTION) if index == 0 else (),
-        below=tuple(tags.numbers((SUBIFDS,), MOST_BELOW).tolist()),
         spans=tuple(tags.spans),
-        following=tags.following,
         # Half of its pixels or of its other data; nearly nothing if lengths follow from its size.
         slack=held // 2 if any(code in tags for code in BYTE_COUNTS) else PADDING,
     )
@@ -190,9 +184,7 @@ class Page:
     segment_offsets: NDArray[np.uint64]  # (K,): positions of the strips or tiles
     segment_bytes: NDArray[np.uint64]  # (K,): their stored lengths
     descriptions: tuple[str, ...]  # read for the first page only
-    below: tuple[int, ...]  # positions of its subdirectories, usually smaller copies
     spans: tuple[tuple[int, int], ...]  # first byte and end of its directory and of values outside
-    following: int  # position of the next directory; 0 for none
     slack: int  # most unused bytes in a file with this page: more could be a lost page of its kind
 
 
@@ -237,8 +229,6 @@ class Directories:
     def __init__(self, file: BinaryIO) -> None:
         self._file, self.size = file, os.fstat(file.fileno()).st_size
         header = self.read(0, min(16, self.size))
-        if not header:
-            refuse("be a TIFF", "0 bytes")
         self.order = {b"II": "<", b"MM": ">"}.get(header[:2], "")
         known = [struct.pack(f"{self.order}H", version) for version in (42, 43)]
         if not self.order or header[2:4] not in known:
@@ -247,10 +237,10 @@ class Directories:
         # Formats of the number of tags, of one tag, and of a position.
         formats = ("Q", "HHQ8s", "Q") if big else ("H", "HHI4s", "I")
         self.formats = tuple(f"{self.order}{each}" for each in formats)
-        if len(header) < (16 if big else 8):
-            refuse("hold at least one page", f"{self.size} bytes")
         if big and header[4:8] != struct.pack(f"{self.order}HH", 8, 0):
             refuse("begin like a BigTIFF", repr(header[:8]))
+        if len(header) < (16 if big else 8):
+            refuse("hold at least one page", f"{self.size} bytes")
         self.first = self.position(header[8:16] if big else header[4:8])
 
     def position(self, field: bytes) -> int:
