@@ -89,7 +89,7 @@ def test_units_are_in_the_record_and_if_wanted_in_a_second_line(here):
         **{"file": "", "unit": "", "label": "", "area": "µm² or px²", "perimeter": "µm or px"},
         **{f"bbox-{k}": "px" for k in range(4)},
     }
-    assert read_table(Path("out/a_table.csv"), unit_row=True)["area"].tolist() == [12.0, 12.0]
+    assert pd.read_csv("out/a_table.csv", skiprows=[1])["area"].tolist() == [12.0, 12.0]
     assert pd.read_csv("out/objects.csv", skiprows=[1])["area"].tolist() == [12.0] * 2 + [48.0] * 2
 
 

@@ -263,11 +263,9 @@ def in_order(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     Names differ in one number, or in several of which one is different in each.
     """
     parts = [NUMBER.split(name) for name in names]
-    texts = [tuple(part[::2]) for part in parts]
-    usual = Counter(texts).most_common(1)[0][0]
-    for name, text in zip(names, texts, strict=True):
-        if text != usual:
-            got = f"{names[texts.index(usual)]!r} and {name!r}"
+    for name, part in zip(names, parts, strict=True):
+        if part[::2] != parts[0][::2]:
+            got = f"{names[0]!r} and {name!r}"
             _refuse_slices("have names that differ in a number alone", got, OTHERS)
     columns = list(zip(*([int(digits) for digits in part[1::2]] for part in parts), strict=True))
     own = [column for column in columns if len(set(column)) == len(names)]

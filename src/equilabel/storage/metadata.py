@@ -277,13 +277,14 @@ def named(letters: Sequence[str], shape: Sequence[int]) -> tuple[list[str], tupl
 
 def _describe(axis: str, letter: str, length: int, *, stackable: bool) -> str:
     """Return a note on how an axis was read, and which option changes that."""
-    what = ("planes read as depth", "images read as times", "planes read as channels")
-    read = dict(zip("ZTC", what, strict=True))
-    other = {"Z": "--stacked if they are times", "T": "--no-stacked if they are not times"}
+    read, remedy = {
+        "Z": ("planes read as depth", "; pass --stacked if they are times" * stackable),
+        "T": ("images read as times", "; pass --no-stacked if they are not times"),
+        "C": ("planes read as channels", ""),
+    }[axis]
     unnamed = letter in UNNAMED
     why = "the file does not name their axis" if unnamed else f"axis {letter!r} is not known"
-    remedy = f"; pass {other[axis]}" if axis in other and (stackable or axis == "T") else ""
-    return f"{length} {read[axis]}, as {why}{remedy}."
+    return f"{length} {read}, as {why}{remedy}."
 
 
 # ---- Descriptions in TIFF files

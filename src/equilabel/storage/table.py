@@ -99,8 +99,8 @@ def _cells(column: Any) -> list[Any]:
     return cells
 
 
-def read_table(path: Any, *, unit_row: bool = False) -> pd.DataFrame:
-    """Read a table that `write_table` wrote; with `unit_row`, without the second line of CSV.
+def read_table(path: Any) -> pd.DataFrame:
+    """Read a table that `write_table` wrote without units.
 
     CSV has no types: cells are numbers, bools, missing if empty, and otherwise text.
     """
@@ -109,18 +109,12 @@ def read_table(path: Any, *, unit_row: bool = False) -> pd.DataFrame:
     suffix = _suffix(path)
     # The default is exact since pandas 3, which warns about the option.
     exact: Any = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}
-    skipped = [1] if unit_row else None
+    frame: pd.DataFrame
     with (path if is_remote(path) else Path(path)).open("rb") as file:
-        frame: pd.DataFrame
         if suffix == ".parquet":
             frame = pd.read_parquet(file, engine="pyarrow")
             return frame
-        try:
-            frame = pd.read_csv(
-                file, keep_default_na=False, na_values=[""], skiprows=skipped, **exact
-            )
-        except pd.errors.EmptyDataError:
-            return pd.DataFrame()
+        frame = pd.read_csv(file, keep_default_na=False, na_values=[""], **exact)
     for name in frame:
         if not _is_number(frame[name]):
             frame[name] = frame[name].map(_plain)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
-import os
 import stat
 import uuid
 import weakref
@@ -33,7 +32,7 @@ from .metadata import (
     describe,
     named,
 )
-from .tiff_checks import check_alike, check_image, check_pages, check_unclaimed, guard, try_ends
+from .tiff_checks import check_image, check_pages, check_unclaimed, guard, try_ends
 from .tiff_pages import walk
 
 if TYPE_CHECKING:
@@ -131,7 +130,6 @@ def _opened(
         kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
         refuse("be a file", f"{kind}, {str(path)!r}", "Pass the files in it one by one.")
     with path.open("rb") as file, _quiet():
-        size = os.fstat(file.fileno()).st_size
         everything = walk(file)
         pages = everything.chain
         described = describe(pages, path.name)
@@ -151,9 +149,7 @@ def _opened(
         with decoding():
             image = images[series]
             check_image(image, announced, series, pages)
-            check_pages(image, pages, size)
-            if announced.kind == "plain" and image.kind in ("generic", "uniform"):
-                check_alike(image, pages)
+            check_pages(image, announced, pages, everything.size)
             if announced.kind in ("plain", "shaped"):
                 check_unclaimed(file, images, everything)
             page = image.keyframe

@@ -66,7 +66,7 @@ def check_image(image: Array, announced: Described, series: int, pages: Sequence
         refuse(f"hold the {announced.elements} values it announces", image.size)
 
 
-def check_pages(image: Array, pages: Sequence[Page], size: int) -> None:
+def check_pages(image: Array, announced: Described, pages: Sequence[Page], size: int) -> None:
     """Refuse a stack if pages are missing, differ, or lie beyond the `size` bytes of the file."""
     layouts = {page.offset: page.layout for page in pages}
     layout, first = layouts.get(image.keyframe.offset), image.keyframe
@@ -84,14 +84,11 @@ def check_pages(image: Array, pages: Sequence[Page], size: int) -> None:
     whole = contiguous and image.dataoffset + image.size * image.dtype.itemsize <= size
     if len(listed) * each != image.size and not whole:
         refuse(f"hold the {image.size} values it announces", f"{len(listed)} pages of {each}")
-
-
-def check_alike(image: Array, pages: Sequence[Page]) -> None:
-    """Refuse a stack without a description if pages of one size have different layouts."""
-    layout = pages[0].layout
-    alike = sum(page.layout[:2] == layout[:2] for page in pages)  # compares shape and bits
-    if image.keyframe.offset == pages[0].offset and alike > len(image):
-        refuse(f"have one layout for its {alike} pages of one size", f"{len(image)} with the first")
+    if announced.kind == "plain" and image.kind in ("generic", "uniform"):
+        alike = sum(page.layout[:2] == pages[0].layout[:2] for page in pages)  # shape and bits
+        if image.keyframe.offset == pages[0].offset and alike > len(image):
+            got = f"{len(image)} with the first"
+            refuse(f"have one layout for its {alike} pages of one size", got)
 
 
 def check_unclaimed(file: BinaryIO, images: Sequence[TiffPage], pages: Pages) -> None:

@@ -82,8 +82,8 @@ def _page(tags: Directory, index: int) -> Page:
     if compression in FAX and bits.max() > 1:
         refuse("have 1 bit per sample in a fax compression", f"{bits.max()} on page {index}")
     block = _block(tags, shape, index)
-    offsets, stored = _parts(tags, shape, bits.tolist(), block, index)
-    held = max(int(stored.sum()), sum(end - start for start, end in tags.spans))
+    parts = _parts(tags, shape, bits.tolist(), block, index)
+    held = max(int((parts[1] - parts[0]).sum()), sum(end - start for start, end in tags.spans))
     return Page(
         offset=tags.spans[0][0],
         shape=shape,
@@ -93,8 +93,7 @@ def _page(tags: Directory, index: int) -> Page:
             *(shape, bits.tobytes(), tags.number(SAMPLE_FORMAT, 1), compression, separate, block),
             *(tags.number(PREDICTOR, 1), tags.number(FILL_ORDER, 1)),
         ),
-        segment_offsets=offsets,
-        segment_bytes=stored,
+        parts=parts,
         descriptions=tags.texts(DESCRIPTION) if index == 0 else (),
         spans=tuple(tags.spans),
         # Half of its pixels or of its other data; nearly nothing if lengths follow from its size.
@@ -132,8 +131,8 @@ def _block(tags: Directory, shape: Shape, index: int) -> tuple[int, int, int]:
 
 def _parts(
     tags: Directory, shape: Shape, bits: list[int], block: tuple[int, int, int], index: int
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return (K,) offsets and (K,) lengths of strips or tiles that can hold the pixels."""
+) -> NDArray[np.uint64]:
+    """Return (2, K) first bytes and ends of strips or tiles that can hold the pixels."""
     compression, separate = tags.number(COMPRESSION, 1), tags.number(PLANAR, 1) != 1
     counts = [-(-axis // part) for axis, part in zip(shape, block, strict=False)]
     each, planes = counts[1], counts[0] * counts[2] * (shape[3] if separate else 1)
@@ -169,7 +168,7 @@ def _parts(
             k = int(wrong.argmax())
             got = f"{stored[k]} bytes for part {k} of page {index}"
             refuse(f"have {exact[k]} bytes per strip or tile", got)
-    return offsets, stored
+    return np.stack([offsets, offsets + stored])
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +180,7 @@ class Page:
     compression: int  # code of TIFF; 1 is none
     separate: bool  # whether samples are stored in separate planes
     layout: tuple[object, ...]  # what pages need to have in common to be one stack
-    segment_offsets: NDArray[np.uint64]  # (K,): positions of the strips or tiles
-    segment_bytes: NDArray[np.uint64]  # (K,): their stored lengths
+    parts: NDArray[np.uint64]  # (2, K): first bytes and ends of the strips or tiles
     descriptions: tuple[str, ...]  # read for the first page only
     spans: tuple[tuple[int, int], ...]  # first byte and end of its directory and of values outside
     slack: int  # most unused bytes in a file with this page: more could be a lost page of its kind
@@ -214,10 +212,8 @@ class Pages(NamedTuple):
 
 def parts_of(pages: Sequence[Page]) -> NDArray[np.uint64]:
     """Return a (2, K) array of first bytes and ends of all strips and tiles, in order."""
-    starts = np.concatenate([page.segment_offsets for page in pages])
-    ends = starts + np.concatenate([page.segment_bytes for page in pages])
-    order = np.argsort(starts, kind="stable")
-    return np.stack([starts[order], ends[order]])
+    parts = np.concatenate([page.parts for page in pages], axis=1)
+    return parts[:, np.argsort(parts[0], kind="stable")]
 
 
 class Directories:
