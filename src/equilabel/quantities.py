@@ -52,11 +52,6 @@ class Quantity:
     unit: str  # "px", or a name in `equilabel.storage.metadata.LENGTHS`
     power: int  # 1: length, 2: area, 3: volume, 0: pixels of either kind, such as "30px"
 
-    @property
-    def is_physical(self) -> bool:
-        """True if its number of pixels depends on the pixel size."""
-        return self.unit != PIXEL
-
     def __str__(self) -> str:
         """Return text that can be parsed again: "2 px", "5 µm²"."""
         return f"{float(self.value):.15g} {self.unit}{POWERS.get(self.power, '')}"
@@ -212,12 +207,13 @@ def _convert(
         home = None if spacing is None else known_unit("unit", unit)
         if spacing is None or home is None:
             example = "2px" if quantity.power == 1 else "30px"
-            lacking, remedy = "a unit of its pixel size", "unit, such as unit='µm'"
-            if spacing is None:
-                lacking, remedy = "a pixel size", "pixel size, such as spacing=0.1 with unit='µm'"
+            rule = "must be in pixels for an image without a pixel size"
+            remedy = "pixel size, such as spacing=0.1 with unit='µm'"
+            if spacing is not None:
+                rule, remedy = f"{rule} in a known unit", "unit, such as unit='µm'"
             message = (
-                f"{name} must be in pixels for an image without {lacking}; got {shown(written)}. "
-                f"Pass pixels, such as {example!r}, or the {remedy}."
+                f"{name} {rule}; got {shown(written)}. Pass pixels, such as {example!r}, or the "
+                f"{remedy}."
             )
             raise ValueError(message)
         for axis in axes:

@@ -163,13 +163,8 @@ def read_header(path: Path | str, *, series: int = 0) -> Header:
 
 
 def read_vendor(path: Path | str, *, series: int = 0, memory_limit: int | None = None) -> TiffImage:
-    """Read the image `series` (scene) of a file that bioio reads; its spacing is in µm.
-
-    `memory_limit` is in bytes of decoded pixels. Raises ImportError if a package is missing.
-    """
-    path = Path(path)
-    path.stat()
-    image, scenes = _open_vendor(path, series)
+    """Read the image `series` (scene) of a file that bioio reads; its spacing is in µm."""
+    image, scenes = _open_vendor(Path(path), series)
     refuse_large(math.prod(image.shape) * np.dtype(image.dtype).itemsize, memory_limit)
     with decoding():
         stored = np.asarray(image.data)
@@ -199,7 +194,6 @@ def read_vendor(path: Path | str, *, series: int = 0, memory_limit: int | None =
 
 def header_of_vendor(path: Path, series: int) -> Header:
     """Return shape, axes and type of the pixels of an image."""
-    path.stat()
     image, _ = _open_vendor(path, series)
     return Header.of(image.shape, image.dims.order, image.dtype)
 
@@ -207,6 +201,7 @@ def header_of_vendor(path: Path, series: int) -> Header:
 def _open_vendor(path: Path, series: int) -> tuple[Any, int]:
     """Open a file and choose one of its images; return it and the number of images."""
     package = PACKAGES[path.suffix.lower()]
+    path.stat()  # raises OSError if it is missing
     try:
         import bioio
 
@@ -299,10 +294,7 @@ def _rises(numbers: Sequence[int]) -> Counter[int]:
 def read_slices(
     paths: Sequence[Path], read: Callable[[Path], TiffImage], *, memory_limit: int | None = None
 ) -> TiffImage:
-    """Read planes of one shape and type, in any order, as a volume with axes ZYX or CZYX.
-
-    `memory_limit` is in bytes of decoded pixels. Errors name a slice.
-    """
+    """Read planes of one shape and type, in any order, as a volume with axes ZYX or CZYX."""
     if len(paths) < 2:
         remedy = "Label a single image by its name."
         _refuse_slices("be two or more in a folder", len(paths), remedy)

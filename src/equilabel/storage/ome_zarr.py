@@ -229,10 +229,7 @@ def describe_zarr(path: Path | str, series: int = 0) -> TiffImage:
 
 
 def read_zarr(path: Path | str, series: int = 0) -> TiffImage:
-    """Read the image of an OME-Zarr in full resolution; axes of length 1 are dropped.
-
-    Warns if chunks are missing: their pixels are 0, or lost.
-    """
+    """Read the image of an OME-Zarr in full resolution; warn if chunks are missing."""
     image = describe_zarr(path, series)
     refuse_plain(image)
     folder = find_image(path).path

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+Part: TypeAlias = tuple[Path, "Mapping[str, str]"]
+"""The table of one image, and more columns with one text each, such as the file."""
+
 SUFFIXES = (".csv", ".parquet")
+OWN = ("file", "unit")  # columns of a merged table
 ROWS = 2**16  # least rows of a row group in a Parquet file
 NO_TYPES: Mapping[str, Any] = {}
 TABLE = "table.csv"  # in the folder of labels of an image in chunks
@@ -173,22 +177,8 @@ def _plain(value: Any) -> Any:
     return _ESCAPED.sub(r"\1", value) if isinstance(value, str) else value
 
 
-class Part(NamedTuple):
-    """The table of one image."""
-
-    file: str  # the image, for the column "file"
-    unit: str  # of lengths, for the column "unit"
-    path: Path  # the table, written by `write_table`
-    more: Mapping[str, str] = NO_TYPES  # further columns, the same for all parts
-
-    @property
-    def own(self) -> dict[str, str]:
-        """What the columns say that name the image."""
-        return {"file": self.file, "unit": self.unit, **self.more}
-
-
 def merge_tables(path: Path | str, parts: Sequence[Part], *, unit_row: bool = False) -> None:
-    """Concatenate tables, with columns that name the image and its unit of lengths.
+    """Concatenate tables, each with more columns: "file" and "unit" (of lengths), and others.
 
     Columns that a table lacks are empty; cells of CSV are copied as text. With `unit_row`, second
     lines have units; different ones are joined by "or".
@@ -201,10 +191,10 @@ def merge_tables(path: Path | str, parts: Sequence[Part], *, unit_row: bool = Fa
 
 
 def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
-    given = tuple(parts[0].own) if parts else ("file", "unit")
+    given = tuple(parts[0][1]) if parts else OWN
     units: dict[str, dict[str, None]] = {name: {"": None} for name in given}
-    for part in parts:
-        with _rows_of(part.path, unit_row) as (names, words, _):
+    for table, _ in parts:
+        with _rows_of(table, unit_row) as (names, words, _):
             for name, word in zip(names, words, strict=True):
                 units.setdefault(name, {})[word] = None
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -213,15 +203,15 @@ def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
         if unit_row:
             writer.writerow([" or ".join(filter(None, words)) for words in units.values()])
         common = list(units)[len(given) :]
-        for part in parts:
-            own = list(map(escaped, part.own.values()))
-            with _rows_of(part.path, unit_row) as (names, _, rows):
+        for table, added in parts:
+            own = list(map(escaped, added.values()))
+            with _rows_of(table, unit_row) as (names, _, rows):
                 column = {name: k for k, name in enumerate(names)}
                 order = [column.get(name, -1) for name in common]
                 for row in rows:
                     if len(row) != len(names):
                         got = f"{len(row)} cells in a row for {len(names)} columns"
-                        _refuse_changed(part.path, got)
+                        _refuse_changed(table, got)
                     cells = [*row, ""]
                     writer.writerow([*own, *[cells[k] for k in order]])
 
@@ -244,18 +234,18 @@ def _merge_parquet(path: Path, parts: Sequence[Part]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    own = pa.schema([(name, pa.string()) for name in (parts[0].own if parts else ("file", "unit"))])
+    own = pa.schema([(name, pa.string()) for name in (parts[0][1] if parts else OWN)])
     schemas = []
-    for part in parts:
-        with os.fdopen(open_regular(part.path), "rb") as source:
+    for part, _ in parts:
+        with os.fdopen(open_regular(part), "rb") as source:
             schemas.append(pq.read_schema(source).remove_metadata())
     schema = pa.unify_schemas([own, *schemas], promote_options="permissive")
     with pq.ParquetWriter(path, schema) as writer:
         waiting: list[Any] = []
-        for part in parts:
-            with os.fdopen(open_regular(part.path), "rb") as source, pq.ParquetFile(source) as file:
+        for part, added in parts:
+            with os.fdopen(open_regular(part), "rb") as source, pq.ParquetFile(source) as file:
                 for batch in file.iter_batches(ROWS):
-                    waiting.append(_fitted(pa.Table.from_batches([batch]), part, schema))
+                    waiting.append(_fitted(pa.Table.from_batches([batch]), added, schema))
                     if sum(map(len, waiting)) >= ROWS:
                         writer.write_table(pa.concat_tables(waiting))
                         waiting.clear()
@@ -263,11 +253,11 @@ def _merge_parquet(path: Path, parts: Sequence[Part]) -> None:
             writer.write_table(pa.concat_tables(waiting))
 
 
-def _fitted(table: Any, part: Part, schema: Any) -> Any:
+def _fitted(table: Any, own: Mapping[str, str], schema: Any) -> Any:
     """Return a table with all columns of a schema."""
     import pyarrow as pa
 
-    for name, value in part.own.items():
+    for name, value in own.items():
         table = table.append_column(name, pa.array([value] * len(table), pa.string()))
     return pa.concat_tables([schema.empty_table(), table], promote_options="permissive")
 
@@ -318,10 +308,7 @@ def labels_of(features: pd.DataFrame) -> NDArray[np.int64]:
 
 
 def find_objects(features: pd.DataFrame, known: Iterable[str] = ()) -> NDArray[np.bool_]:
-    """Return which rows are objects: not the background, and not labels without values.
-
-    Values are those of the columns that are `known`; of all, where there are none of these.
-    """
+    """Return which rows are labels with values in `known` columns; in any, if none is known."""
     rows, columns = np.asarray(labels_of(features) != 0), numeric_columns(features)
     chosen = [columns[name] for name in known if name in columns] or columns.values()
     missing = [np.isnan(column) for column in chosen]

@@ -92,10 +92,7 @@ def check_pages(image: Array, announced: Described, pages: Sequence[Page], size:
 
 
 def check_unclaimed(file: BinaryIO, images: Sequence[TiffPage], pages: Pages) -> None:
-    """Refuse a file with bytes that belong to no page, except zeros and padding.
-
-    For images whose description does not count the pages.
-    """
+    """Refuse a file with bytes of no page, except zeros and padding: a page may be lost."""
     behind = [  # one page may describe a contiguous stack
         (image.dataoffset, image.dataoffset + image.size * image.dtype.itemsize)
         for image in images
@@ -148,10 +145,8 @@ def _guarded(page: TiffPage) -> Decode:
         if frame_of is not None and options.get("jpegheader") is None:
             _, position, shape = given(None, index)
             frame, allowed = frame_of(data), _allowed(page, position, shape)
-            if frame is None:
-                refuse(_rule(shape), "one without a header")
-            if frame[:2] not in allowed or frame[2] != shape[3]:
-                refuse(_rule(shape), " x ".join(map(str, frame)))
+            if frame is None or frame[:2] not in allowed or frame[2] != shape[3]:
+                refuse(_rule(shape), " x ".join(map(str, frame or ("no header",))))
         pixels, position, shape = decode(data, index, **options)
         if compression in FAX:
             pixels = pixels.astype(bool)  # decoded to bytes of 0 and 1

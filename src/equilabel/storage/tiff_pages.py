@@ -217,10 +217,7 @@ def parts_of(pages: Sequence[Page]) -> NDArray[np.uint64]:
 
 
 class Directories:
-    """The directories of an open TIFF or BigTIFF, which must be a regular file.
-
-    `size` is the length of the file, `first` the position of the first directory (0 for none).
-    """
+    """The directories of an open TIFF or BigTIFF; `first` is the position of the first, or 0."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self.size = file, os.fstat(file.fileno()).st_size
