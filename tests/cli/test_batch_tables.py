@@ -123,7 +123,7 @@ def test_tables_that_were_changed_meanwhile_are_not_mixed(here, capsys, monkeypa
     merge = batch.merge_tables
 
     def spoil(path, parts, **options):
-        parts[0].path.write_text("label,area\n1\n", encoding="utf-8")
+        parts[0][0].write_text("label,area\n1\n", encoding="utf-8")
         merge(path, parts, **options)
 
     monkeypatch.setattr(batch, "merge_tables", spoil)
@@ -139,8 +139,8 @@ def test_a_pipe_in_the_place_of_a_table_is_not_waited_for(here, capsys, monkeypa
     merge = batch.merge_tables
 
     def spoil(path, parts, **options):
-        parts[0].path.unlink()
-        os.mkfifo(parts[0].path)
+        parts[0][0].unlink()
+        os.mkfifo(parts[0][0])
         merge(path, parts, **options)
 
     monkeypatch.setattr(batch, "merge_tables", spoil)
