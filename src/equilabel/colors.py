@@ -74,26 +74,19 @@ def check_color(name: str, color: str, count: int) -> str:
 
 
 def take_channel(image: Array, axis: int | None, channel: int | str | None) -> tuple[Array, Array]:
-    """Return the channel to binarize, and the image to measure, whose last axis holds the channels.
-
-    Raises TypeError or ValueError if the axis or the channel does not exist or is missing.
-    """
-    if isinstance(channel, str) and axis is not None:
-        check_channel(image.shape, axis, 0)
-        channels = np.moveaxis(image, axis, -1)
-        return gray(channels, check_color("channel", channel, channels.shape[-1])), channels
-    picked = check_channel(image.shape, axis, channel)
+    """Return the channel to binarize, and the image to measure with its channels last."""
+    color = channel if isinstance(channel, str) and axis is not None else None
+    picked = check_channel(image.shape, axis, 0 if color else channel)
     if picked is None or axis is None:
         return image, image
     channels = np.moveaxis(image, axis, -1)
+    if color is not None:
+        return gray(channels, check_color("channel", color, channels.shape[-1])), channels
     return channels[..., picked], channels
 
 
 def check_channel(shape: Sequence[int], axis: int | None, channel: Any) -> int | None:
-    """Return the index of the channel to binarize, or None without an axis of channels.
-
-    Raises the errors of `take_channel`.
-    """
+    """Return the index of the channel to binarize, or None without an axis of channels."""
     axis = None if axis is None else check_whole("channel_axis", axis)
     if channel is not None and (axis is not None or not isinstance(channel, str)):
         channel = check_whole("channel", channel)
@@ -111,16 +104,14 @@ def check_channel(shape: Sequence[int], axis: int | None, channel: Any) -> int |
         message = f"channel_axis must be an axis of the image, 0 to {rank - 1}; got {shown(axis)}."
         raise ValueError(message)
     count = shape[axis]
-    if channel is None and count != 1:
+    chosen: int | None = 0 if channel is None and count == 1 else channel
+    if chosen is None or not 0 <= chosen < count:
         message = (
-            f"channel must be one of 0 to {count - 1}, as the image has several; got None. "
+            f"channel must be one of 0 to {count - 1}; got {shown(channel)}. "
             "Pass channel=0 for the first."
         )
         raise ValueError(message)
-    if channel is not None and not 0 <= channel < count:
-        message = f"channel must be one of 0 to {count - 1}; got {shown(channel)}."
-        raise ValueError(message)
-    return channel or 0
+    return chosen
 
 
 def refuse_colors(image: Array, axis: int | None, *, stacked: bool) -> None:

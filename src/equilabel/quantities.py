@@ -52,11 +52,6 @@ class Quantity:
     unit: str  # "px", or a name in `equilabel.storage.metadata.LENGTHS`
     power: int  # 1: length, 2: area, 3: volume, 0: pixels of either kind, such as "30px"
 
-    @property
-    def is_physical(self) -> bool:
-        """True if its number of pixels depends on the pixel size."""
-        return self.unit != PIXEL
-
     def __str__(self) -> str:
         """Return text that can be parsed again: "2 px", "5 µm²"."""
         return f"{float(self.value):.15g} {self.unit}{POWERS.get(self.power, '')}"
@@ -95,20 +90,14 @@ def _read(name: str, text: str) -> Quantity:
     if not 0 <= float(found["number"]) < math.inf:
         message = f"{name} must be 0 or more, and finite; got {shown(text)}. Pass 0 for none."
         raise ValueError(message)
-    word, power = spelled(found["unit"] or ""), int(found["power"] or 0)
-    if word.lower() in PIXELS:
-        return Quantity(Fraction(found["number"]), PIXEL, power)
-    if word not in LENGTHS:
-        known = f"px or one of {list(LENGTHS)}"
-        message = f"{name} must be in {known}; got {shown(text)}. {_suggest(word)}"
-        raise ValueError(message)
-    return Quantity(Fraction(found["number"]), word, power or 1)
+    unit, power = known_unit(name, found["unit"], text), int(found["power"] or 0)
+    return Quantity(Fraction(found["number"]), unit or PIXEL, power or int(unit is not None))
 
 
-def known_unit(name: str, unit: str | None) -> str | None:
+def known_unit(name: str, unit: str | None, text: str = "") -> str | None:
     """Return a unit of length as spelled in this package; None for pixels or None.
 
-    Raises ValueError for an unknown unit; `name` is the parameter in the message.
+    Raises ValueError for an unknown unit, which shows the parameter `name` and its `text`.
 
     >>> known_unit("unit", "micron"), known_unit("unit", None), known_unit("unit", "px")
     ('µm', None, None)
@@ -117,15 +106,12 @@ def known_unit(name: str, unit: str | None) -> str | None:
     if word.lower() in PIXELS:
         return None
     if word not in LENGTHS:
-        message = f"{name} must be one of {list(LENGTHS)}; got {shown(unit)}. {_suggest(word)}"
-        raise ValueError(message)
+        names = [one for one in (*LENGTHS, *SPELLINGS) if spelled(one) in LENGTHS and len(one) > 1]
+        near = get_close_matches(word.lower(), names, n=1, cutoff=0.6)
+        remedy = f"Did you mean {spelled(near[0])!r}?" if near else "Pass for instance 'um'."
+        message = f"{name} must be in px or one of {list(LENGTHS)}; got {shown(text or unit)}. "
+        raise ValueError(message + remedy)
     return word
-
-
-def _suggest(word: str) -> str:
-    known = [name for name in (*LENGTHS, *SPELLINGS) if spelled(name) in LENGTHS and len(name) > 1]
-    near = get_close_matches(word.lower(), known, n=1, cutoff=0.6)
-    return f"Did you mean {spelled(near[0])!r}?" if near else "Pass for instance 'um'."
 
 
 # ---- Lengths and sizes as numbers of pixels
@@ -144,20 +130,13 @@ def length_in_pixels(
     unit: str | None = None,
     most: float = math.inf,
 ) -> tuple[float, ...]:
-    """Return a length as a number of pixels along each of `rank` spatial axes.
+    """Return a length, or one for each axis, in pixels along each of `rank` spatial axes.
 
-    `value` is one length for all axes, or one for each. A physical length is equal in all
-    directions, a number of pixels is equal along all axes. `spacing` is the pixel size along each
-    axis in `unit`, None if unknown. Raises the errors of `parse`, and ValueError if the length is
-    more than `most` pixels, is an area or a volume, has the wrong number of values, or is physical
-    without a pixel size or unit; `name` is the parameter in messages.
+    `spacing` is the pixel size along each axis in `unit`, None if unknown. Raises the errors of
+    `parse`, and ValueError if the length has more than `most` pixels or cannot be converted.
 
-    >>> length_in_pixels("sigma", 2, 3)
-    (2.0, 2.0, 2.0)
     >>> length_in_pixels("sigma", "300nm", 3, spacing=(0.6, 0.1, 0.1), unit="µm")
     (0.5, 3.0, 3.0)
-    >>> length_in_pixels("sigma", (0, "2px"), 2)
-    (0.0, 2.0)
     """
     if (type(value) is int or type(value) is float) and 0 <= value <= min(most, WIDEST):
         return (float(value),) * rank  # as most are
@@ -170,16 +149,15 @@ def length_in_pixels(
         )
         raise ValueError(message)
     lengths = [parse(name, value)] * rank if single else [parse(name, one) for one in each]
-    for one, written in zip(lengths, each, strict=True):
-        if one.power > 1:
-            message = (
-                f"{name} must be a length; got {shown(written)}, {KINDS[one.power]}. "
-                f"Pass for instance '{float(one.value):g}{one.unit}'."
-            )
-            raise ValueError(message)
+    wrong = next((one for one in lengths if one.power > 1), None)
+    if wrong is not None:
+        message = (
+            f"{name} must be a length; got {shown(value)}, {KINDS[wrong.power]}. "
+            f"Pass for instance '{float(wrong.value):g}{wrong.unit}'."
+        )
+        raise ValueError(message)
     found = tuple(
-        _as_float(one.value * _per_pixel(name, one, written, spacing, unit, (axis,)))
-        for axis, (one, written) in enumerate(zip(lengths, each, strict=True))
+        _convert(name, one, value, spacing, unit, (axis,)) for axis, one in enumerate(lengths)
     )
     if max(found, default=0.0) > most:
         message = (
@@ -198,15 +176,8 @@ def size_in_pixels(
     spacing: Sequence[float] | None = None,
     unit: str | None = None,
 ) -> float:
-    """Return the size of an object as a number of pixels, which may not be whole.
+    """Return an area (2D) or a volume (3D) in pixels; arguments as for `length_in_pixels`.
 
-    `value` is a number of pixels, an area (2D) or a volume (3D); the other arguments and the errors
-    are those of `length_in_pixels`.
-
-    >>> size_in_pixels("min_size", "30px", 2)
-    30.0
-    >>> size_in_pixels("min_size", "5um2", 2, spacing=(0.5, 0.5), unit="µm")
-    20.0
     >>> size_in_pixels("min_size", "1um3", 3, spacing=(1.0, 0.2, 0.5), unit="µm")
     10.0
     """
@@ -219,45 +190,34 @@ def size_in_pixels(
             f"{KINDS[size.power]}. Pass for instance {right!r}."
         )
         raise ValueError(message)
-    scale = _per_pixel(name, size, value, spacing, unit, range(rank))
-    return _as_float(size.value * scale)
+    return _convert(name, size, value, spacing, unit, range(rank))
 
 
-def _per_pixel(
+def _convert(
     name: str,
     quantity: Quantity,
     written: object,
     spacing: Sequence[float] | None,
     unit: str | None,
     axes: Sequence[int],
-) -> Fraction:
-    """Return the exact number of pixels in one unit of a quantity, along some axes."""
-    if quantity.unit == PIXEL:
-        return Fraction(1)
-    example = "2px" if quantity.power == 1 else "30px"
-    if spacing is None:
-        message = (
-            f"{name} must be in pixels for an image without a pixel size; got {shown(written)}. "
-            f"Pass pixels, such as {example!r}, or the pixel size, such as spacing=0.1 with "
-            "unit='µm'."
-        )
-        raise ValueError(message)
-    home = known_unit("unit", unit)
-    if home is None:
-        message = (
-            f"{name} must be in pixels where the unit of the pixel size is not known; got "
-            f"{shown(written)}. Pass pixels, such as {example!r}, or name the unit, such as "
-            "unit='µm'."
-        )
-        raise ValueError(message)
-    scale = Fraction(1)
-    for axis in axes:
-        scale *= LENGTHS[quantity.unit] / (LENGTHS[home] * Fraction(str(float(spacing[axis]))))
-    return scale
-
-
-def _as_float(pixels: Fraction) -> float:
-    """Return a fraction as a float; infinity if it is too large."""
+) -> float:
+    """Return the number of pixels in a quantity along some axes; infinity if it is too large."""
+    pixels = quantity.value
+    if quantity.unit != PIXEL:
+        home = None if spacing is None else known_unit("unit", unit)
+        if spacing is None or home is None:
+            example = "2px" if quantity.power == 1 else "30px"
+            rule = "must be in pixels for an image without a pixel size"
+            remedy = "pixel size, such as spacing=0.1 with unit='µm'"
+            if spacing is not None:
+                rule, remedy = f"{rule} in a known unit", "unit, such as unit='µm'"
+            message = (
+                f"{name} {rule}; got {shown(written)}. Pass pixels, such as {example!r}, or the "
+                f"{remedy}."
+            )
+            raise ValueError(message)
+        for axis in axes:
+            pixels *= LENGTHS[quantity.unit] / (LENGTHS[home] * Fraction(str(float(spacing[axis]))))
     try:
         return float(pixels)
     except OverflowError:
@@ -268,11 +228,9 @@ def _as_float(pixels: Fraction) -> float:
 
 
 def derived_unit(kind: str, rank: int, unit: str, indices: Sequence[str] = ()) -> str:
-    """Return the unit of a column of a table.
+    """Return the unit of a column whose `Property.unit` is `kind`, with lengths in `unit`.
 
-    `kind` is that of `equilabel.measuring.measurement.Property.unit`, `rank` the number of spatial
-    axes, `unit` that of lengths ("" if unknown), and `indices` are those of the column: for a
-    moment, the power of each coordinate.
+    `rank` is the number of spatial axes; `indices` of a moment are the powers of its coordinates.
 
     >>> derived_unit("size", 2, "µm"), derived_unit("size", 3, "µm"), derived_unit("radian", 2, "")
     ('µm²', 'µm³', 'rad')
@@ -288,14 +246,7 @@ def derived_unit(kind: str, rank: int, unit: str, indices: Sequence[str] = ()) -
 
 
 def pixel_of(kind: str, spacing: Sequence[float]) -> float:
-    """Return the size of a pixel for a kind of length or size, in the unit of `spacing`.
-
-    For "radius" and "block" it is the side along the last axis, for "depth" the smallest side, for
-    "size" the area or volume.
-
-    >>> [pixel_of(kind, (2.0, 0.25, 0.5)) for kind in ("radius", "depth", "size")]
-    [0.5, 0.25, 0.25]
-    """
+    """Return the last side ("radius", "block"), least side ("depth") or size of a pixel."""
     if kind == "size":
         return math.prod(spacing)
     return min(spacing) if kind == "depth" else spacing[-1]
@@ -322,20 +273,12 @@ def describe_pixels(kind: str, value: float, spacing: Sequence[float]) -> str:
 
 
 def odd(pixels: float) -> int:
-    """Return the side of a block: the nearest odd number of pixels.
-
-    >>> odd(51), odd(50.2), odd(49.9)
-    (51, 51, 49)
-    """
+    """Return the side of a block: the nearest odd number of pixels."""
     return 2 * math.floor(pixels / 2) + 1
 
 
 def decimals_for(pixel: float) -> int:
-    """Return the number of decimals that show a hundredth of a pixel of this length.
-
-    >>> decimals_for(1.0), decimals_for(0.0515)
-    (2, 4)
-    """
+    """Return the number of decimals that show a hundredth of a pixel of this length."""
     return int(min(12, max(2, 2 - math.floor(math.log10(pixel))))) if pixel > 0 else 2
 
 
@@ -345,7 +288,7 @@ def decimals_for(pixel: float) -> int:
 FULL_WIDTH, WIDE_SHARE = 2.355, 0.1
 NEVER_WIDE = 2.0  # pixels, however small the image
 
-_enabled = ContextVar("enabled", default=True)
+blur_warnings = ContextVar("blur_warnings", default=True)  # whether wide blurs are warned of
 
 
 @contextmanager
@@ -354,25 +297,18 @@ def without_blur_warnings() -> Iterator[None]:
 
     Filters of `warnings` would affect all threads.
     """
-    token = _enabled.set(False)
+    token = blur_warnings.set(False)
     try:
         yield
     finally:
-        _enabled.reset(token)
-
-
-def blur_warnings_enabled() -> bool:
-    """Return whether warnings about wide blurs are enabled."""
-    return _enabled.get()
+        blur_warnings.reset(token)
 
 
 def wide_blur(widths: Sequence[float], shape: Sequence[int]) -> tuple[float, int, int] | None:
-    """Return the first axis along which a Gaussian blurs objects together, not only noise.
+    """Return the first axis along which a Gaussian is wider than a tenth of the side, or None.
 
-    `widths` are its standard deviations along the axes of `shape`, in pixels. Returns standard
-    deviation, full width at half maximum and length of that axis, if the full width is more than a
-    tenth of the length; None if there is no such axis. Up to `NEVER_WIDE` pixels are never too
-    wide.
+    `widths` are its standard deviations. Returns that of the axis, its full width at half maximum
+    and the side, in pixels.
 
     >>> wide_blur((39, 39), (512, 512)), wide_blur((2, 2), (512, 512))
     ((39, 92, 512), None)

@@ -9,7 +9,7 @@ import pytest
 
 from batches import label_here, names, results, summary, tiff
 from equilabel.cli import batch, folder, main
-from equilabel.storage.files import passing_names, replacing
+from equilabel.storage.files import flush_tree, replacing, without_flushing
 
 BATCH = ("batch", "in", "--out", "out")
 
@@ -79,14 +79,16 @@ def test_results_that_do_not_reach_the_disk_fail_by_themselves(here, monkeypatch
     assert os.strerror(errno.EIO) in summary()["in/b.tif"]["error"]
 
 
-def test_files_with_passing_names_are_written_once_and_flushed_on_demand(tmp_path, monkeypatch):
+def test_files_of_an_unfinished_folder_are_not_flushed_one_by_one(tmp_path, monkeypatch):
     flushed = []
     monkeypatch.setattr(os, "fsync", flushed.append)
-    for flush, count in ((True, 1), (False, 1)):
-        with passing_names(flush=flush), replacing(tmp_path / "a") as file:
-            assert file == tmp_path / "a"
+    with without_flushing():
+        with replacing(tmp_path / "a") as file:
             file.write_text("b")
-        assert len(flushed) == count
+        flush_tree(tmp_path)
+        assert not flushed
+    flush_tree(tmp_path)
+    assert len(flushed) == 2  # the file and its folder
     with pytest.raises(ValueError, match="told"):
         fail_in(tmp_path / "c")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
@@ -95,7 +97,7 @@ def test_files_with_passing_names_are_written_once_and_flushed_on_demand(tmp_pat
 
 
 def fail_in(path):
-    with passing_names(), replacing(path) as file:
+    with without_flushing(), replacing(path) as file:
         file.write_text("d")
         message = "told"
         raise ValueError(message)

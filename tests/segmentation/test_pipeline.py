@@ -561,7 +561,7 @@ def test_options_but_the_threshold_are_keywords():
         ({"properties": ("frame",)}, "property 'frame' is defined for a stack; got stacked=False"),
         ({"channel": 1}, "channel needs channel_axis.*; got 1"),
         ({"channel_axis": 2}, "channel_axis must be an axis .*, 0 to 1; got 2"),
-        ({"channel_axis": 0}, "channel must be one of 0 to 5, as the image has several; got None"),
+        ({"channel_axis": 0}, "channel must be one of 0 to 5; got None"),
         ({"channel_axis": 0, "channel": 6}, "channel must be one of 0 to 5; got 6"),
         ({"channel_axis": 0, "channel": -1}, "channel must be one of 0 to 5; got -1"),
         ({"method": "komora"}, "method must be one of .*; got 'komora'. Did you mean 'komura'"),

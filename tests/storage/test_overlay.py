@@ -188,20 +188,6 @@ def test_dim_pixels_are_lifted(tmp_path):
     assert BRIGHTEST * 0.55 < middle < BRIGHTEST * 0.7
 
 
-@pytest.mark.parametrize(
-    ("image", "labels", "words"),
-    [
-        (np.ones((3, 4)), np.ones((4, 3), int), r"shape of the image, \(3, 4\); got \(4, 3\)"),
-        (np.ones(4), np.ones(4, int), r"two axes and one element; got shape \(4,\)"),
-        (np.ones((0, 4)), np.ones((0, 4), int), r"got shape \(0, 4\)"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(tmp_path, image, labels, words):
-    with pytest.raises(ValueError, match=words):
-        write_overlay(tmp_path / "o.png", image, labels)
-    assert not list(tmp_path.iterdir())
-
-
 def test_an_earlier_picture_survives_a_failure(tmp_path, square, monkeypatch):
     def fail(*_, **__):
         raise OSError(28, "No space left on device")

@@ -2,17 +2,14 @@
 
 import io
 import struct
-import sys
 import zlib
 
 import imagecodecs
 import numpy as np
 import pytest
-import tifffile
 from PIL import Image
 
 from equilabel.storage.errors import UnreadableImageError
-from equilabel.storage.images import read_image
 from equilabel.storage.pictures import read_picture
 
 RNG = np.random.default_rng(0)
@@ -158,18 +155,3 @@ def test_another_format_is_refused_by_its_name(tmp_path, content, got):
     (tmp_path / "a.png").write_bytes(content + bytes(99))
     with pytest.raises(UnreadableImageError, match=f"must be a PNG, JPEG or BMP; got {got}"):
         read_picture(tmp_path / "a.png")
-
-
-def test_without_imagecodecs_the_message_says_what_to_install(tmp_path, monkeypatch):
-    """And deflate, which it names as the other way, is read."""
-    deep = np.zeros((5, 4, 3), np.uint16)
-    (tmp_path / "a.png").write_bytes(imagecodecs.png_encode(deep))
-    tifffile.imwrite(tmp_path / "b.tif", deep[..., 0], compression="lzw")
-    tifffile.imwrite(tmp_path / "c.tif", deep[..., 0], compression="deflate")
-    monkeypatch.setitem(sys.modules, "imagecodecs", None)
-    inflate = lambda data, out: zlib.decompress(data)  # noqa: E731 - as tifffile has it then
-    monkeypatch.setattr(tifffile.TIFF, "DECOMPRESSORS", {32946: inflate})
-    for name in ("a.png", "b.tif"):
-        with pytest.raises(ImportError, match="`pip install imagecodecs`, or export the image as"):
-            read_image(tmp_path / name)
-    assert read_image(tmp_path / "c.tif").pixels.shape == (5, 4)

@@ -78,7 +78,7 @@ def test_the_hand_made_file_is_read(file):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "be a TIFF; got 0 bytes"),
+        (b"", "be a TIFF; got one that begins with b''"),
         (b"not an image at all", "be a TIFF; got one that begins with b'not an i'"),
         (b"\x89PNG\r\n\x1a\n" + bytes(50), r"be a TIFF; got a PNG\. Rename it to end in '\.png'\."),
         (b"GIF89a" + bytes(50), "be a TIFF; got a GIF. Convert it to TIFF"),

@@ -319,7 +319,6 @@ def test_free_memory_is_what_a_container_leaves(tmp_path, monkeypatch, version):
     monkeypatch.setattr(memory, "CGROUPS", tmp_path)
     monkeypatch.setattr(memory, "OWN_GROUPS", group)
     assert memory.free() == 4_200_000
-    assert memory.half_of_free() == 2_100_000
 
 
 def test_free_memory_is_known_without_linux(tmp_path, monkeypatch):

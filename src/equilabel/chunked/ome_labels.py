@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from equilabel.measuring import check_spacing
-from equilabel.storage.files import flush_new
+from equilabel.storage.files import flush_tree
 from equilabel.storage.metadata import positive, spelled
 from equilabel.storage.ome_zarr import find_image, is_zarr, open_zarr, read_json, write_json
 
@@ -371,7 +371,7 @@ def write_store(
     with Engine("synchronous").started() as run:
         shrink(folder, described, full, Saved(), run, 0, None)
     write_description(folder, described, folder.name, full.levels, table, {})
-    flush_new(folder)
+    flush_tree(folder)
 
 
 # ---- Consolidated metadata of Zarr: the descriptions of all arrays in a group

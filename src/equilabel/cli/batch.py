@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import equilabel
 from equilabel.storage.files import flush_folder, replacing
 from equilabel.storage.memory import readable
-from equilabel.storage.table import Part, merge_tables
+from equilabel.storage.table import merge_tables
 
 from . import folder, records, streams, trial
 from .inputs import Input, add_files, expanded, find, find_pairs, printable, refuse_clashes
@@ -263,11 +263,9 @@ class Batch:
         """Write the objects of all images into one table, in the order of the images."""
         ending = self.options.endings()["table"]
         parts = [
-            Part(
-                record.file,
-                record.length,
+            (
                 self.out / f"{self.inputs[number].name}{ending}",
-                self.groups(record.file),
+                {"file": record.file, "unit": record.length, **self.groups(record.file)},
             )
             for number, record in sorted(self.records.items())
             if record.complete

@@ -21,7 +21,7 @@ from equilabel.colors import pick
 from equilabel.descriptions import describe_labels, describe_values
 from equilabel.devices import compiling
 from equilabel.storage.errors import is_shortage
-from equilabel.storage.files import passing_names
+from equilabel.storage.files import without_flushing
 
 from . import folder, inputs, records, streams, trial
 from .inputs import FILE, FOLDER, Input, printable, quoted
@@ -82,8 +82,7 @@ def label_one(
         notes = tuple(dict.fromkeys(map(streams.one_line, (*record.notes, *said))))
         return replace(record, notes=notes, seconds=perf_counter() - started)
 
-    passing = passing_names(flush=False)
-    with warnings.catch_warnings(record=True) as caught, passing:
+    with warnings.catch_warnings(record=True) as caught, without_flushing():
         warnings.simplefilter("always")
         try:
             files = list(job.files.values())

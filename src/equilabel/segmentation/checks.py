@@ -11,7 +11,7 @@ import numpy as np
 from equilabel import arguments
 from equilabel.arguments import check_choice, check_whole, is_sequence, normalize_bools, shown
 from equilabel.devices import fetch, library, place, resolve, take, using
-from equilabel.quantities import WIDEST, length_in_pixels, odd, parse, size_in_pixels
+from equilabel.quantities import PIXEL, WIDEST, length_in_pixels, odd, parse, size_in_pixels
 
 from .filters import distances_of
 from .thresholds import THRESHOLDS
@@ -78,7 +78,7 @@ def check_block(
     distances = distances_of(spacing, ndim, stacked)
     found = list(length_in_pixels("block_size", sides, inner, spacing=distances, unit=unit))
     for axis, side in enumerate(sides if is_sequence(sides) else [sides] * inner):
-        if parse("block_size", side).is_physical:
+        if parse("block_size", side).unit != PIXEL:
             found[axis] = float(odd(found[axis]))
     found = [1.0] * stacked + found
     if not all(1 <= side <= 6 * WIDEST + 1 and side % 2 == 1 for side in found) or max(found) < 3:

@@ -12,7 +12,7 @@ import numpy as np
 from equilabel.arguments import check_choice, check_flag, is_sequence, normalize_bools, shown
 from equilabel.devices import fetch, filters, is_on_cuda, library, passes, take, threads
 from equilabel.measuring import check_spacing
-from equilabel.quantities import WIDEST, blur_warnings_enabled, length_in_pixels, parse, wide_blur
+from equilabel.quantities import WIDEST, blur_warnings, length_in_pixels, parse, wide_blur
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,7 +71,7 @@ def in_finest_pixels(
 def warn_of_wide_blur(sigma: Lengths, widths: Sequence[float], shape: Sequence[int]) -> None:
     """Warn if a Gaussian is so wide that it blurs objects together."""
     found = wide_blur(widths, shape)
-    if found is None or not blur_warnings_enabled():
+    if found is None or not blur_warnings.get():
         return
     width, blur, side = found
     given = f"sigma={shown(sigma)}"

@@ -9,12 +9,10 @@ import errno
 import re
 import shutil
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, NoReturn
 
-import numpy as np
-
-from .memory import half_of_free, readable
+from . import memory
+from .memory import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,10 +29,14 @@ FORMATS = {
 }
 RENAME = {"TIFF": ".tif", "PNG": ".png", "JPEG": ".jpg", "BMP": ".bmp", "CZI": ".czi"}
 CONVERT = "Convert it to TIFF, for instance with Fiji or `tifffile.imwrite`."
+SMALL = 2**22  # bytes of an image below which free memory is not checked
 COPY = "Copy or export it again."
 
-REFUSED = re.compile(r"(?i)failed to map segment|cannot allocate memory|start new thread|bad_alloc")
-SHORT = re.compile(r"(?i)(insufficient|out of|not enough) memory|bad_?alloc|alloc\w* fail")
+# Messages of libraries for a lack of memory.
+SHORT = re.compile(
+    r"(?i)(insufficient|out of|not enough|cannot allocate) memory|bad_?alloc|alloc\w* fail"
+    r"|failed to map segment|start new thread"
+)
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 CUT = re.compile(r"\d+ requested and \d+ written")  # message of NumPy for a full disk
 
@@ -43,14 +45,12 @@ class UnreadableImageError(ValueError):
     """A file that cannot be read as one complete image; the message says why."""
 
 
-def unreadable(rule: str, got: object, remedy: str = COPY) -> UnreadableImageError:
-    """Return the error "image file must <rule>; got <got>. <remedy>"."""
-    return UnreadableImageError(f"image file must {rule}; got {got}. {remedy}")
-
-
-def refuse(rule: str, got: object, remedy: str = COPY) -> NoReturn:
-    """Raise the error that `unreadable` returns."""
-    raise unreadable(rule, got, remedy)
+def refuse(
+    rule: str, got: object, remedy: str = COPY, *, cause: Exception | None = None
+) -> NoReturn:
+    """Raise the error "image file must <rule>; got <got>. <remedy>"."""
+    message = f"image file must {rule}; got {got}. {remedy}"
+    raise UnreadableImageError(message) from cause
 
 
 def refuse_format(rule: str, start: bytes) -> NoReturn:
@@ -70,53 +70,38 @@ def check_series(series: int, path: Path, count: int) -> None:
         raise ValueError(message)
 
 
-def refuse_large(size: int, limit: int | None, *, least: int = 0) -> None:
-    """Refuse an image of more bytes than `limit`: by default half of what is free, or `least`."""
-    if limit is None and size <= least:
+def refuse_large(size: int, limit: int | None) -> None:
+    """Refuse an image of more bytes than `limit`, by default half of the free memory."""
+    if limit is None and size <= SMALL:
         return
-    allowed = half_of_free() if limit is None else limit
+    allowed, half = (
+        (memory.free() // 2, ", half of the memory that is free") if limit is None else (limit, "")
+    )
     if size > allowed:
-        rule = f"decode to {readable(allowed)} at most"
-        if limit is None:
-            rule += ", half of the memory that is free"
+        rule = f"decode to {readable(allowed)} at most{half}"
         refuse(rule, readable(size), "Pass a larger memory_limit, or crop it.")
 
 
 @contextmanager
 def decoding(part: Sequence[slice] = ()) -> Iterator[None]:
-    """Convert errors of decoders to `UnreadableImageError`; those of system and memory stay."""
+    """Convert errors of decoders to `UnreadableImageError`, or MemoryError; those of files stay."""
     try:
         yield
     except (UnreadableImageError, MemoryError):
         raise
     except Exception as error:
-        if isinstance(error, ImportError) and codecs_are_missing():
-            refuse_missing_codecs(error)
         if isinstance(error, OSError) and error.errno is not None:
             raise
+        if SHORT.search(str(error)):
+            raise MemoryError(in_words(error)) from error
         where = ", ".join(f"{one.start}:{one.stop}" for one in part)
         got = f"{in_words(error)} in [{where}]" if part else in_words(error)
-        refused = unreadable("be decodable", got)
-        raise refused from error
+        refuse("be decodable", got, cause=error)
 
 
 def in_words(error: Exception) -> str:
     """Return what a library says in one line of 200 characters at most."""
     return " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")[:200]
-
-
-def codecs_are_missing() -> bool:
-    """Return whether imagecodecs is missing; tifffile then decodes deflate and a few others."""
-    return find_spec("imagecodecs") is None
-
-
-def refuse_missing_codecs(cause: Exception | None = None) -> NoReturn:
-    """Raise ImportError that tells what to install, or how to export the image."""
-    message = (
-        "this compression needs imagecodecs; got none installed. Install it with "
-        "`pip install imagecodecs`, or export the image as a TIFF, uncompressed or with deflate."
-    )
-    raise ImportError(message) from cause
 
 
 class FullDiskError(OSError):
@@ -139,10 +124,9 @@ def naming_full_disk(path: Path, remedy: str) -> Iterator[None]:
     """Convert the error of a library for a full disk to FullDiskError."""
     try:
         yield
-    except FullDiskError:
-        raise
     except OSError as error:
-        if error.errno in FULL or CUT.search(str(error)):
+        full = error.errno in FULL or CUT.search(str(error))
+        if full and not isinstance(error, FullDiskError):
             raise _full_disk(path, error.strerror or "a full disk", remedy) from error
         raise
 
@@ -152,24 +136,12 @@ def _full_disk(path: Path, got: str, remedy: str) -> FullDiskError:
     return FullDiskError(message)
 
 
-def refuse_shortage(error: Exception, nbytes: int = 0) -> None:
-    """Raise MemoryError if a codec failed for lack of memory: `nbytes` cannot be allocated."""
-    if SHORT.search(str(error)):
-        message = f"{type(error).__name__}: {error}"
-        raise MemoryError(message) from error
-    try:
-        np.empty(nbytes, np.uint8)
-    except MemoryError as short:
-        message = f"{short} while decoding ({error})"
-        raise MemoryError(message) from error
-
-
 def is_shortage(error: BaseException) -> bool:
     """Return whether memory ran out."""
     return any(
         isinstance(cause, MemoryError)
         or (isinstance(cause, OSError) and cause.errno == errno.ENOMEM)
-        or (isinstance(cause, (ImportError, RuntimeError)) and REFUSED.search(str(cause)))
+        or (isinstance(cause, (ImportError, RuntimeError)) and SHORT.search(str(cause)))
         for cause in causes(error)
     )
 

@@ -11,8 +11,8 @@ import secrets
 import stat
 import sys
 import tempfile
-import threading
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,14 +24,7 @@ TRIES = 20  # a run that ends may remove its lock file while the next run opens 
 URL = re.compile(r"[A-Za-z][\w+.-]+:/")  # beginning of a URL; Windows drives have one letter
 
 
-class _Names(threading.local):
-    """How `replacing` names and flushes new files, in each thread."""
-
-    passing = False
-    flushing = True
-
-
-_names = _Names()
+_flushing = ContextVar("_flushing", default=True)  # whether new files are flushed to the disk
 
 
 @contextmanager
@@ -46,29 +39,25 @@ def replacing(path: Any, *, flush: bool = True) -> Iterator[Path]:
         with _uploading(path) as unfinished:
             yield unfinished
         return
-    path, passing = Path(path), _names.passing
-    if not passing and path.is_dir():
+    path, flush = Path(path), flush and _flushing.get()
+    if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    unfinished = path if passing else path.with_name(f".equilabel-{secrets.token_hex(8)}.part")
+    unfinished = path.with_name(f".equilabel-{secrets.token_hex(8)}.part")
     try:
-        if not passing:
-            # Not `tempfile`, whose files only the user can read: results follow the umask.
-            os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        # Not `tempfile`, whose files only the user can read: results follow the umask.
+        os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         yield unfinished
-        if flush and _names.flushing:
+        if flush:
             flush_file(unfinished)
-        if not passing:
-            unfinished.replace(path)
-    except OSError as error:
-        _remove(unfinished)
-        nameless = error.filename is None and error.errno is not None
-        if nameless or error.filename in (str(unfinished), unfinished):
+        unfinished.replace(path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):  # the original error is more useful
+            unfinished.unlink()
+        ours = (None, str(unfinished), unfinished)
+        if isinstance(error, OSError) and error.errno is not None and error.filename in ours:
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
-    except BaseException:
-        _remove(unfinished)
-        raise
-    if flush and not passing:
+    if flush:
         flush_folder(path.parent)
 
 
@@ -88,17 +77,13 @@ def _uploading(path: Any) -> Iterator[Path]:
 
 
 @contextmanager
-def passing_names(*, flush: bool = True) -> Iterator[None]:
-    """Make `replacing` write files under their own names, in this thread: for a new folder.
-
-    Without `flush`, the caller calls `flush_file` before it renames them.
-    """
-    before = _names.passing, _names.flushing
-    _names.passing, _names.flushing = True, flush
+def without_flushing() -> Iterator[None]:
+    """Flush no files of this thread: the caller flushes their folder before it is renamed."""
+    token = _flushing.set(False)
     try:
         yield
     finally:
-        _names.passing, _names.flushing = before
+        _flushing.reset(token)
 
 
 def folder_for(out: Path) -> Path:
@@ -195,42 +180,26 @@ def _check_regular(found: os.stat_result, path: Path | str) -> None:
         raise OSError(errno.EINVAL, f"a {kind} in place of a file", str(path))
 
 
-def flush_file(path: Path | str) -> None:
+def flush_file(path: Path | str, mode: int = os.O_RDWR) -> None:
     """Flush a file to the disk, so that it is complete when it is renamed."""
+    descriptor = os.open(path, mode)
     try:
-        _flush(path, os.O_RDWR)
+        os.fsync(descriptor)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        os.close(descriptor)
 
 
 def flush_folder(folder: Path | str) -> None:
     """Flush a folder to the disk, so that new names in it survive a power failure."""
     with contextlib.suppress(OSError):  # not possible on Windows and in some network folders
-        _flush(folder, os.O_RDONLY)
+        flush_file(folder, os.O_RDONLY)
 
 
 def flush_tree(folder: Path) -> None:
-    """Flush all files in a folder and below it, then the folders."""
-    for inside, _, names in os.walk(folder, topdown=False):
+    """Flush all files in a folder and below it, then the folders; not if the caller does."""
+    for inside, _, names in os.walk(folder, topdown=False) if _flushing.get() else ():
         for name in names:
             flush_file(os.path.join(inside, name))  # noqa: PTH118 - as `os.walk` says it
         flush_folder(inside)
-
-
-def flush_new(folder: Path) -> None:
-    """Flush a new folder like `flush_tree`, unless the caller of `passing_names` does."""
-    if _names.flushing:
-        flush_tree(folder)
-
-
-def _flush(path: Path | str, mode: int) -> None:
-    descriptor = os.open(path, mode)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):  # the original error is more useful
-        path.unlink()

@@ -163,13 +163,8 @@ def read_header(path: Path | str, *, series: int = 0) -> Header:
 
 
 def read_vendor(path: Path | str, *, series: int = 0, memory_limit: int | None = None) -> TiffImage:
-    """Read the image `series` (scene) of a file that bioio reads; its spacing is in µm.
-
-    `memory_limit` is in bytes of decoded pixels. Raises ImportError if a package is missing.
-    """
-    path = Path(path)
-    path.stat()
-    image, scenes = _open_vendor(path, series)
+    """Read the image `series` (scene) of a file that bioio reads; its spacing is in µm."""
+    image, scenes = _open_vendor(Path(path), series)
     refuse_large(math.prod(image.shape) * np.dtype(image.dtype).itemsize, memory_limit)
     with decoding():
         stored = np.asarray(image.data)
@@ -199,7 +194,6 @@ def read_vendor(path: Path | str, *, series: int = 0, memory_limit: int | None =
 
 def header_of_vendor(path: Path, series: int) -> Header:
     """Return shape, axes and type of the pixels of an image."""
-    path.stat()
     image, _ = _open_vendor(path, series)
     return Header.of(image.shape, image.dims.order, image.dtype)
 
@@ -207,6 +201,7 @@ def header_of_vendor(path: Path, series: int) -> Header:
 def _open_vendor(path: Path, series: int) -> tuple[Any, int]:
     """Open a file and choose one of its images; return it and the number of images."""
     package = PACKAGES[path.suffix.lower()]
+    path.stat()  # raises OSError if it is missing
     try:
         import bioio
 
@@ -263,14 +258,10 @@ def in_order(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     Names differ in one number, or in several of which one is different in each.
     """
     parts = [NUMBER.split(name) for name in names]
-    texts = [tuple(part[::2]) for part in parts]
-    usual = Counter(texts).most_common(1)[0][0]
-    for name, text in zip(names, texts, strict=True):
-        if text != usual:
-            one = names[texts.index(usual)]
-            _refuse_slices(
-                "have names that differ in a number alone", f"{one!r} and {name!r}", OTHERS
-            )
+    for name, part in zip(names, parts, strict=True):
+        if part[::2] != parts[0][::2]:
+            got = f"{names[0]!r} and {name!r}"
+            _refuse_slices("have names that differ in a number alone", got, OTHERS)
     columns = list(zip(*([int(digits) for digits in part[1::2]] for part in parts), strict=True))
     own = [column for column in columns if len(set(column)) == len(names)]
     if not own:
@@ -303,14 +294,10 @@ def _rises(numbers: Sequence[int]) -> Counter[int]:
 def read_slices(
     paths: Sequence[Path], read: Callable[[Path], TiffImage], *, memory_limit: int | None = None
 ) -> TiffImage:
-    """Read planes of one shape and type, in any order, as a volume with axes ZYX or CZYX.
-
-    `memory_limit` is in bytes of decoded pixels. Errors name a slice.
-    """
+    """Read planes of one shape and type, in any order, as a volume with axes ZYX or CZYX."""
     if len(paths) < 2:
-        _refuse_slices(
-            "be two or more in a folder", len(paths), "Label a single image by its name."
-        )
+        remedy = "Label a single image by its name."
+        _refuse_slices("be two or more in a folder", len(paths), remedy)
     names, notes = in_order([path.name for path in paths])
     known = {path.name: path for path in paths}
     images: list[TiffImage] = []
@@ -324,55 +311,37 @@ def read_slices(
             refuse_large(image.pixels.nbytes * len(names), memory_limit)
         images.append(image)
         _check_alike(name, image, names[0], images[0])
-    color = next((image for image in images if image.axes == "CYX"), None)
-    if color is not None:
-        images = _as_color(images, names, color)
-    first = images[0]
+    chosen = next((k for k, image in enumerate(images) if image.axes == "CYX"), 0)
+    first, color, leading = images[0], images[chosen], images[chosen].pixels.shape[:-2]
+    for name, image in zip(names, images, strict=True):
+        # A black slice of a volume in colors was read as gray.
+        if image.pixels.shape[:-2] != leading and not (leading and GRAY in image.notes):
+            got = f"{leading[0]} in {names[chosen]!r} and another number in {name!r}"
+            _refuse_slices("have one number of channels", got, OTHERS)
     if any(image.spacing != first.spacing or image.unit != first.unit for image in images):
         notes += ("Slices differ in their pixel size; that of the first was used (see --spacing).",)
     said = dict.fromkeys(note for image in images for note in image.notes)
-    plane = first.pixels
-    volume = np.empty((*plane.shape[:-2], len(images), *plane.shape[-2:]), plane.dtype)
+    if leading:
+        said.pop(GRAY, None)
+    volume = np.empty((*leading, len(images), *first.pixels.shape[-2:]), first.pixels.dtype)
     for k in range(len(images)):
-        volume[..., k, :, :] = images[k].pixels
-        images[k] = first  # a plane that is copied is released
-    return replace(
-        first,
-        pixels=volume,
-        axes=first.axes.replace("YX", "ZYX"),
-        interval=None,
-        notes=(*notes, *said),
-    )
+        volume[..., k, :, :] = images[k].pixels  # a gray one for all channels
+        images[k] = color  # a plane that is copied is released
+    facts: Any = {"spacing": first.spacing, "unit": first.unit, "notes": (*notes, *said)}
+    return replace(color, pixels=volume, axes=color.axes.replace("YX", "ZYX"), **facts)
 
 
 def _check_alike(name: str, image: TiffImage, one: str, first: TiffImage) -> None:
     """Refuse a slice that is not a plane, or differs from the first in size or type."""
     if image.axes not in ("YX", "CYX"):
-        _refuse_slices(
-            "be planes", f"axes {image.axes!r} in {name!r}", "Label it without --slices."
-        )
+        what = f"axes {image.axes!r} in {name!r}"
+        _refuse_slices("be planes", what, "Label it without --slices.")
     for rule, got, expected in (
         ("be of one size", image.pixels.shape[-2:], first.pixels.shape[-2:]),
         ("be of one type", image.pixels.dtype, first.pixels.dtype),
     ):
         if got != expected:
             _refuse_slices(rule, f"{expected} in {one!r} and {got} in {name!r}", OTHERS)
-
-
-def _as_color(images: list[TiffImage], names: Sequence[str], color: TiffImage) -> list[TiffImage]:
-    """Restore the channels of slices that were read as gray, such as a black one."""
-    found = []
-    for name, image in zip(names, images, strict=True):
-        if GRAY in image.notes:
-            pixels = np.broadcast_to(image.pixels, color.pixels.shape)
-            notes = tuple(note for note in image.notes if note != GRAY)
-            image = replace(color, pixels=pixels, notes=notes, spacing=image.spacing)
-        if image.pixels.shape != color.pixels.shape:
-            known = names[images.index(color)]
-            got = f"{len(color.pixels)} in {known!r} and another number in {name!r}"
-            _refuse_slices("have one number of channels", got, OTHERS)
-        found.append(image)
-    return found
 
 
 def _refuse_slices(rule: str, got: object, remedy: str) -> NoReturn:

@@ -25,11 +25,6 @@ LITTLE = 2**28  # bytes below which free memory is not checked
 SLAB = 2**26  # bytes of an array that is not in memory, read at once
 
 
-def half_of_free() -> int:
-    """Return half of the free memory in bytes, the default memory limit of an image."""
-    return free() // 2
-
-
 def free() -> int:
     """Return the bytes that the system, and the control groups of this process, still give."""
     if sys.platform == "win32":

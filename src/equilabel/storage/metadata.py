@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 from xml.etree import ElementTree
 
 import numpy as np
 
-from .errors import UnreadableImageError, refuse, unreadable
+from .errors import UnreadableImageError, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -47,22 +47,17 @@ TIMES = {
         **{"min": "60", "h": "3600", "d": "86400"},
     }.items()
 }
+PREFIXES = {"": "", "kilo": "k", "deci": "d", "centi": "c", "milli": "m", "micro": "µ"}
+PREFIXES |= {"nano": "n", "pico": "p"}
+WORDS = {"meter": "m", "metre": "m", "meters": "m", "metres": "m", "second": "s", "seconds": "s"}
 SPELLINGS = {
+    **{f"{prefix}{word}": PREFIXES[prefix] + WORDS[word] for word in WORDS for prefix in PREFIXES},
     **dict.fromkeys(("um", "μm", "\\u00b5m", "micron", "microns"), "µm"),
-    **dict.fromkeys(("micrometer", "micrometers", "micrometre", "micrometres"), "µm"),
-    **dict.fromkeys(("nanometer", "nanometers", "nanometre", "nanometres"), "nm"),
-    **dict.fromkeys(("millimeter", "millimeters", "millimetre", "millimetres"), "mm"),
-    **dict.fromkeys(("centimeter", "centimeters", "centimetre", "centimetres"), "cm"),
-    **dict.fromkeys(("meter", "meters", "metre", "metres"), "m"),
-    **{"kilometer": "km", "decimeter": "dm", "picometer": "pm", "foot": "ft"},
+    **dict.fromkeys(("us", "μs", "\\u00b5s", "usec"), "µs"),
     **dict.fromkeys(("å", "angstrom", "angstroms", "ångström"), "Å"),
-    **dict.fromkeys(("in", "inches"), "inch"),
-    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
-    **dict.fromkeys(("msec", "millisecond", "milliseconds"), "ms"),
-    **dict.fromkeys(("us", "μs", "\\u00b5s", "usec", "microsecond", "microseconds"), "µs"),
-    **dict.fromkeys(("minute", "minutes"), "min"),
-    **dict.fromkeys(("hr", "hour", "hours"), "h"),
-    **dict.fromkeys(("day", "days"), "d"),
+    **{"in": "inch", "inches": "inch", "foot": "ft", "sec": "s", "secs": "s", "msec": "ms"},
+    **{"minute": "min", "minutes": "min", "hr": "h", "hour": "h", "hours": "h"},
+    **{"day": "d", "days": "d"},
 }
 PIXELS = {"", "pixel", "pixels", "px", "voxel", "voxels"}
 
@@ -107,11 +102,7 @@ def doubt(spacing: Mapping[str, float], unit: str) -> str:
 def calibrate(
     sizes: Mapping[str, tuple[object, str]],
 ) -> tuple[dict[str, float], str, tuple[str, ...]]:
-    """Convert pixel sizes of Z, Y and X, (size, unit) each, to one unit: spacing, unit and notes.
-
-    The spacing has the positive sizes that are not in pixels. The unit is that of X if it has one,
-    "" if it is not a length.
-    """
+    """Convert pixel sizes, (size, unit) of Z, Y and X, to one unit; return it, and notes."""
     found = {
         axis: (number, spelled(sizes[axis][1]))
         for axis in "XYZ"
@@ -286,19 +277,21 @@ def named(letters: Sequence[str], shape: Sequence[int]) -> tuple[list[str], tupl
 
 def _describe(axis: str, letter: str, length: int, *, stackable: bool) -> str:
     """Return a note on how an axis was read, and which option changes that."""
-    what = ("planes read as depth", "images read as times", "planes read as channels")
-    read = dict(zip("ZTC", what, strict=True))
-    other = {"Z": "--stacked if they are times", "T": "--no-stacked if they are not times"}
+    read, remedy = {
+        "Z": ("planes read as depth", "; pass --stacked if they are times" * stackable),
+        "T": ("images read as times", "; pass --no-stacked if they are not times"),
+        "C": ("planes read as channels", ""),
+    }[axis]
     unnamed = letter in UNNAMED
     why = "the file does not name their axis" if unnamed else f"axis {letter!r} is not known"
-    remedy = f"; pass {other[axis]}" if axis in other and (stackable or axis == "T") else ""
-    return f"{length} {read[axis]}, as {why}{remedy}."
+    return f"{length} {read}, as {why}{remedy}."
 
 
 # ---- Descriptions in TIFF files
 
 COARSEST_DPI = 200  # pixels above 1/8 mm: neither microscope nor scanner
 PRINT_DPI = {72, 75, 96, 100, 120, 150, 180, 200, 240, 300, 350, 360, 400, 600, 720, 1200, 2400}
+RESOLUTION, RESOLUTION_UNIT = {"X": 282, "Y": 283}, 296  # tags
 RESOLUTION_UNITS = {2: "inch", 3: "cm", 4: "mm", 5: "µm"}  # 4 and 5 are extensions of tifffile
 MOST_STEPS = 10**6  # of an extra axis of OME
 # Found in descriptions of OME, ImageJ or tifffile even without their beginning.
@@ -318,15 +311,8 @@ class Described:
     channels: tuple[str, ...] = ()  # names of the channels, if all have one
 
 
-Calibration: TypeAlias = tuple[dict[str, float], str, float | None, tuple[str, ...]]
-"""Pixel sizes of Z, Y and X, their unit, seconds between frames, and notes."""
-
-
 def describe(pages: Sequence[Page], name: str) -> tuple[Described, ...]:
-    """Read the description of a file `name`, and check it against its pages.
-
-    Returns an item for each image of an OME-TIFF, otherwise one.
-    """
+    """Read and check the descriptions of a file: one for each image of an OME-TIFF, else one."""
     for text in pages[0].descriptions:
         if text.startswith("{") and '"shape":' in text:
             return (_shaped(text, pages),)
@@ -340,14 +326,8 @@ def describe(pages: Sequence[Page], name: str) -> tuple[Described, ...]:
     return (Described("plain"),)
 
 
-def calibration(
-    described: Described, resolution: Mapping[str, object], resolution_unit: object
-) -> Calibration:
-    """Return pixel sizes and the interval of an image.
-
-    `resolution` maps "X" and "Y" to pixels per unit, as fractions of tags; `resolution_unit` is
-    TIFF's.
-    """
+def calibration(described: Described, tags: Any) -> dict[str, Any]:
+    """Return spacing, unit, interval and notes of an image, whose first page has these tags."""
     values = described.values
     if described.kind == "ome" or "PhysicalSizeX" in values:
         names = {axis: f"PhysicalSize{axis}" for axis in "XYZ"}
@@ -357,21 +337,23 @@ def calibration(
                 for axis, name in names.items()
             }
         )
-        word = str(values.get("TimeIncrementUnit", "s"))
-        return spacing, unit, seconds(values.get("TimeIncrement"), word), notes
+        interval = seconds(values.get("TimeIncrement"), str(values.get("TimeIncrementUnit", "s")))
+        return {"spacing": spacing, "unit": unit, "interval": interval, "notes": notes}
     interval = seconds(values.get("finterval"), str(values.get("tunit", "s")))
     word = str(values.get("unit", ""))
-    pixels = {axis: _inverse(fraction) for axis, fraction in resolution.items()}
+    pixels = {axis: _inverse(tags.valueof(code)) for axis, code in RESOLUTION.items()}
     depth, notes = values.get("spacing"), tuple[str, ...]()
     if str(depth).startswith("-") and positive(str(depth)[1:]):
         depth = str(depth)[1:]
         notes = ("The spacing of Z is negative in the file; its absolute value is used.",)
     tagged = word.strip().lower() in PIXELS
     if tagged:
-        word = RESOLUTION_UNITS.get(resolution_unit, "") if isinstance(resolution_unit, int) else ""
+        code = tags.valueof(RESOLUTION_UNIT, default=2)
+        word = RESOLUTION_UNITS.get(code, "") if isinstance(code, int) else ""
         if not word and (ratio := positive(depth)) not in (None, 1.0):
             notes += ("The file gives no unit; the spacing of Z is in pixels of Y and X.",)
-            return {"Z": float(ratio or 1), "Y": 1.0, "X": 1.0}, "", interval, notes
+            spacing = {"Z": float(ratio or 1), "Y": 1.0, "X": 1.0}
+            return {"spacing": spacing, "interval": interval, "notes": notes}
     length, x = spelled(word.lower()), positive(pixels.get("X"))
     if x and (length == "inch" or (length == "cm" and tagged)):
         near = (dpi for dpi in PRINT_DPI if abs(2.54 / x - dpi) < dpi / 2000)
@@ -380,11 +362,12 @@ def calibration(
             note = (
                 f"{dpi:g} pixels per inch is a print resolution, not a pixel size; it is not used."
             )
-            return {}, "", interval, (*notes, note)
+            return {"interval": interval, "notes": (*notes, note)}
     units = {"X": word, "Y": values.get("yunit", word), "Z": values.get("zunit", word)}
     sizes = {**pixels, "Z": depth}
     spacing, unit, left_out = calibrate({axis: (sizes[axis], str(units[axis])) for axis in sizes})
-    return spacing, unit, interval, (*notes, *left_out)
+    notes += left_out
+    return {"spacing": spacing, "unit": unit, "interval": interval, "notes": notes}
 
 
 def _shaped(text: str, pages: Sequence[Page]) -> Described:
@@ -392,7 +375,7 @@ def _shaped(text: str, pages: Sequence[Page]) -> Described:
         values = json.loads(text)
         elements = math.prod(int(size) for size in values["shape"])
     except (ValueError, TypeError, KeyError, ArithmeticError, RecursionError) as error:
-        raise _unparsable(text, error) from error
+        _refuse_text(text, error)
     held = sum(math.prod(page.shape) for page in pages)
     if elements > held and len(pages) > 1:  # one page may describe a contiguous stack
         refuse(f"hold the {elements} values it announces", held)
@@ -405,7 +388,7 @@ def _imagej(text: str, pages: Sequence[Page]) -> Described:
     try:
         counts = [int(values.get(key, 1)) for key in ("frames", "slices", "channels", "images")]
     except ValueError as error:
-        raise _unparsable(text, error) from error
+        _refuse_text(text, error)
     frames, slices, channels, images = counts
     if min(counts) < 1:
         refuse("announce 1 plane or more", repr(text[:80]))
@@ -433,7 +416,7 @@ def _ome(text: str, pages: Sequence[Page], name: str) -> tuple[Described, ...]:
     except UnreadableImageError:
         raise
     except (ElementTree.ParseError, KeyError, TypeError, ValueError) as error:
-        raise _unparsable(text, error) from error
+        _refuse_text(text, error)
     if len(named) != len(pages):
         refuse("name each of its pages in its OME metadata", f"{len(named)} of {len(pages)}")
     return images
@@ -492,8 +475,8 @@ def _inverse(fraction: object) -> float | None:
         return None
 
 
-def _unparsable(text: str, error: Exception) -> UnreadableImageError:
-    return unreadable("have a description that can be parsed", f"{text[:60]!r} ({error})")
+def _refuse_text(text: str, error: Exception) -> NoReturn:
+    refuse("have a description that can be parsed", f"{text[:60]!r} ({error})", cause=error)
 
 
 # ---- Functions that take an image with its axes and pixel size

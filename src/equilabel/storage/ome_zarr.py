@@ -21,6 +21,7 @@ from .remote import zarr_store
 
 LONGEST = 2**24  # most bytes of a description
 DESCRIPTIONS = ("zarr.json", ".zarray", ".zattrs")
+NODES = (".zarray", "zarr.json", ".zgroup")  # one of these is in the folder of an array or a group
 MOST = 2**63  # bytes of an array; sizes must fit in int64
 
 
@@ -52,10 +53,9 @@ class ZarrImage:
 
 def is_zarr(path: Path) -> bool:
     """Return whether a path is the folder of a Zarr array or group, and can be read."""
-    names = ("zarr.json", ".zgroup", ".zarray")
     try:
         folder = is_remote(path) or path.is_dir()  # a web server lists no folders
-        return folder and any((path / name).is_file() for name in names)
+        return folder and any((path / name).is_file() for name in NODES)
     except PermissionError:
         return False
 
@@ -80,10 +80,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def find_image(path: Any) -> ZarrImage:
-    """Find the array of full resolution of an array, an image, or an OME-Zarr with one image.
-
-    The last is as bioformats2raw writes it.
-    """
+    """Find the array of full resolution of an array, an image, or what bioformats2raw writes."""
     path = path if is_remote(path) else Path(path)
     attributes = _attributes(path)
     if attributes is None:
@@ -174,22 +171,17 @@ def _channels(omero: Any) -> tuple[str, ...]:
 
 def _attributes(path: Path) -> dict[str, Any] | None:
     """Return the attributes of a group, None for an array; raise UnreadableImageError otherwise."""
-    if (path / ".zarray").is_file():
+    name = next((one for one in NODES if (path / one).is_file()), None)
+    if name is None:
+        remedy = "Pass the folder of an array of Zarr, or of an OME-Zarr."
+        refuse("be a Zarr", f"a folder without zarr.json or .zgroup, {str(path)!r}", remedy)
+    node = {"node_type": "array"} if name == ".zarray" else read_json(path / name)
+    if node.get("node_type") == "array":
         return None
-    for name in ("zarr.json", ".zgroup"):
-        file = path / name
-        if file.is_file():
-            node = read_json(file)
-            if node.get("node_type") == "array":
-                return None
-            if name == "zarr.json":
-                found = node.get("attributes", {})
-            else:
-                file = path / ".zattrs"
-                found = read_json(file) if file.is_file() else {}
-            return found if isinstance(found, dict) else {}
-    remedy = "Pass the folder of an array of Zarr, or of an OME-Zarr."
-    refuse("be a Zarr", f"a folder without zarr.json or .zgroup, {str(path)!r}", remedy)
+    found = node.get("attributes")
+    if name == ".zgroup":
+        found = read_json(path / ".zattrs") if (path / ".zattrs").is_file() else {}
+    return found if isinstance(found, dict) else {}
 
 
 def read_json(file: Path) -> dict[str, Any]:
@@ -201,9 +193,7 @@ def read_json(file: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         refuse("have descriptions in JSON", f"{error} in {str(file)!r}")
     if not isinstance(found, dict):
-        refuse(
-            "have descriptions that are JSON objects", f"{type(found).__name__} in {str(file)!r}"
-        )
+        refuse("have JSON objects as descriptions", f"{type(found).__name__} in {str(file)!r}")
     return found
 
 
@@ -214,11 +204,7 @@ def write_json(file: Path, content: dict[str, Any]) -> None:
 
 
 def describe_zarr(path: Path | str, series: int = 0) -> TiffImage:
-    """Return what an OME-Zarr says about its image, with zeros that take no memory as pixels.
-
-    Axes of length 1 other than Y and X are dropped; a plain Zarr has `axes` "". A `series` other
-    than 0 is refused.
-    """
+    """Return an image with zeros that take no memory as pixels; `axes` "" for a plain Zarr."""
     known = find_image(path)
     if series:
         inner = known.group and known.group.parent / str(series)  # as bioformats2raw names it
@@ -243,10 +229,7 @@ def describe_zarr(path: Path | str, series: int = 0) -> TiffImage:
 
 
 def read_zarr(path: Path | str, series: int = 0) -> TiffImage:
-    """Read the image of an OME-Zarr in full resolution; axes of length 1 are dropped.
-
-    Warns if chunks are missing: their pixels are 0, or lost.
-    """
+    """Read the image of an OME-Zarr in full resolution; warn if chunks are missing."""
     image = describe_zarr(path, series)
     refuse_plain(image)
     folder = find_image(path).path

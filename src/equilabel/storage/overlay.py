@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import struct
 from functools import cache, lru_cache
+from io import SEEK_END, BytesIO
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from zlib import crc32
 
 import numpy as np
 
@@ -53,12 +53,10 @@ def draw_numbers(
     *,
     kept_free: tuple[int, int] = (0, 0),
 ) -> list[int]:
-    """Draw numbers of objects, which do not overlap, in a picture of palette indices; list them.
+    """Draw numbers in their objects, beside them where they hide none, or not; list those drawn.
 
-    `plane`, the labels, is (M, N); `panel` has its rows and columns repeated by `factors`.
-    `color_of` returns the darkest shades of labels. Larger objects come first. A number that does
-    not fit in its object is drawn beside it where it hides none, or not at all; none in the upper
-    left `kept_free`.
+    `plane`, the labels, is (M, N); `panel`, palette indices, has its rows and columns repeated by
+    `factors`. `color_of` returns the darkest shades of labels. No number covers another.
     """
     down, across = factors
     taken = np.zeros(panel.shape, dtype=bool)
@@ -224,21 +222,10 @@ def write_overlay(
 ) -> None:
     """Write a PNG of an image with the outlines of its objects, and their numbers.
 
-    `image` and `labels` are (..., Y, X), or read by indexing; NaN is black. `spacing` is along all
-    axes or the last ones: rows or columns are repeated until pixels are nearly square. Large images
-    are reduced by blocks (the mean of gray, the maximum of labels), small ones enlarged by a whole
-    factor.
+    `image` and `labels` are (..., Y, X) of one shape, or read by indexing; NaN is black. Rows or
+    columns are repeated until pixels are nearly square. Large images are reduced by blocks (the
+    mean of gray, the maximum of labels), small ones enlarged by a whole factor.
     """
-    image, labels = (a if hasattr(a, "shape") else np.asarray(a) for a in (image, labels))
-    if image.shape != labels.shape:
-        message = (
-            f"labels must have the shape of the image, {image.shape}; got {labels.shape}. "
-            "Pass one channel."
-        )
-        raise ValueError(message)
-    if image.ndim < 2 or image.size == 0:
-        message = f"image must have at least two axes and one element; got shape {image.shape}."
-        raise ValueError(message)
     with np.errstate(invalid="ignore", over="ignore"):  # infinite values are drawn too
         picture = _draw(image, labels, _proportions(spacing), numbered=numbered)
     with replacing(Path(path)) as unfinished:
@@ -295,8 +282,6 @@ def _proportions(spacing: Sequence[float] | None) -> tuple[int, int]:
     if spacing is None or len(spacing) < 2:
         return 1, 1
     down, across = float(spacing[-2]), float(spacing[-1])
-    if not (np.isfinite([down, across]).all() and down > 0 and across > 0):
-        return 1, 1
     return min(16, max(1, round(down / across))), min(16, max(1, round(across / down)))
 
 
@@ -461,19 +446,17 @@ def _montage(
 
 def _png(picture: NDArray[np.uint8]) -> bytes:
     """Return a picture of palette indices as a PNG; Pillow takes twice as long to compress it."""
-    compress: Any
-    try:
-        from imagecodecs import deflate_encode as compress
-    except ImportError:
-        from zlib import compress
+    from imagecodecs import deflate_encode
+    from PIL.PngImagePlugin import putchunk
+
     height, width = picture.shape
     lines = np.zeros((height, width + 1), np.uint8)  # each begins with the number of its filter
     lines[:, 1:] = picture
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)  # 8 bits, indices of a palette
-    pixels = compress(lines.tobytes(), 1)
-    parts = ((b"IHDR", header), (b"PLTE", COLORS.tobytes()), (b"IDAT", pixels))
-    chunks = [
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", crc32(kind + data))
-        for kind, data in (*parts, (b"IEND", b""))
-    ]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+    file = BytesIO(b"\x89PNG\r\n\x1a\n")
+    file.seek(0, SEEK_END)
+    putchunk(file, b"IHDR", header)
+    putchunk(file, b"PLTE", COLORS.tobytes())
+    putchunk(file, b"IDAT", deflate_encode(lines.tobytes(), 1))
+    putchunk(file, b"IEND")
+    return file.getvalue()

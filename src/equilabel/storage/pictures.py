@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +13,12 @@ from .errors import decoding, refuse, refuse_format, refuse_large
 from .metadata import Header, TiffImage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from equilabel.array_types import HostArray
 
 FORMATS = ("PNG", "JPEG", "BMP")
 NAMES = ("red", "green", "blue")
-ITEM = {"I;16": 2, "I;16B": 2, "I": 4, "F": 4}  # bytes of a value, if more than one
+# Modes of Pillow: bytes per pixel. A palette may become RGBA.
+MODES = {"1": 1, "L": 1, "LA": 2, "P": 4, "I": 4, "I;16": 2, "I;16B": 2, "RGB": 3, "RGBA": 4}
 GRAY = "Red, green and blue are equal everywhere; the picture was read as gray."
 ORIENTATION = 274  # tag of EXIF: how a viewer should rotate the picture
 
@@ -29,11 +26,10 @@ ORIENTATION = 274  # tag of EXIF: how a viewer should rotate the picture
 def read_picture(
     path: Path | str, *, memory_limit: int | None = None, indices: bool = False
 ) -> TiffImage:
-    """Read a PNG, JPEG or BMP, completely or not at all.
+    """Read a PNG, JPEG or BMP, completely or not at all; as gray if its colors are all equal.
 
-    Gray becomes bool, uint8 or uint16; colors become channels of 8 or 16 bits, or gray if they are
-    equal everywhere. Transparency and pixel size are ignored. `memory_limit` is in bytes of decoded
-    pixels. With `indices`, a palette is read as color numbers (as used for labels).
+    `memory_limit` is in bytes of decoded pixels. A palette is applied unless `indices`, as for
+    labels.
     """
     path = Path(path)
     with path.open("rb") as file, decoding():
@@ -43,9 +39,8 @@ def read_picture(
         file.seek(0)
         with _opened(file) as picture:
             deep = _is_deep(picture)
-            bands = 4 if picture.mode == "P" else len(picture.getbands())
-            item = 2 if deep else ITEM.get(picture.mode, 1)
-            refuse_large(picture.width * picture.height * bands * item, memory_limit)
+            each = MODES.get(picture.mode, 4) * (1 + deep)
+            refuse_large(picture.width * picture.height * each, memory_limit)
             if deep:
                 import imagecodecs
 
@@ -76,21 +71,17 @@ def header_of_picture(path: Path) -> Header:
         return Header((height, width), "YX", kind)
 
 
-@contextmanager
-def _opened(file: Any) -> Iterator[Any]:
+def _opened(file: Any) -> Any:
     """Open a picture of any size; the memory limit is checked later."""
     from PIL import Image, UnidentifiedImageError
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        most, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
-        try:
-            picture = Image.open(file, formats=FORMATS)
-        except UnidentifiedImageError:
-            refuse_format("be a PNG, JPEG or BMP", file.seek(0) or file.read(16))
-        finally:
-            Image.MAX_IMAGE_PIXELS = most
-        yield picture
+    most, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    try:
+        return Image.open(file, formats=FORMATS)
+    except UnidentifiedImageError:
+        refuse_format("be a PNG, JPEG or BMP", file.seek(0) or file.read(16))
+    finally:
+        Image.MAX_IMAGE_PIXELS = most
 
 
 def _is_deep(picture: Any) -> bool:
@@ -100,7 +91,7 @@ def _is_deep(picture: Any) -> bool:
 
 def _decoded(picture: Any, indices: bool) -> HostArray:
     """Return the pixels of a picture, channels last."""
-    if picture.mode not in ("1", "L", "LA", "P", "I", "I;16", "I;16B", "RGB", "RGBA"):
+    if picture.mode not in MODES:
         refuse("be gray, or have red, green and blue", picture.mode, "Convert it to RGB, or TIFF.")
     picture.load()
     if picture.mode == "P" and not indices:

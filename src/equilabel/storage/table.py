@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import csv
-import io
 import os
 import re
-import tempfile
 from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -24,9 +22,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+Part: TypeAlias = tuple[Path, "Mapping[str, str]"]
+"""The table of one image, and more columns with one text each, such as the file."""
+
 SUFFIXES = (".csv", ".parquet")
+OWN = ("file", "unit")  # columns of a merged table
 ROWS = 2**16  # least rows of a row group in a Parquet file
-MOST_COPIED = 2**22  # bytes of a table that is copied at once
 NO_TYPES: Mapping[str, Any] = {}
 TABLE = "table.csv"  # in the folder of labels of an image in chunks
 PARTS = "table.parquet"  # there, too: the folder of a table in parts
@@ -52,23 +53,21 @@ def write_table(
 ) -> None:
     """Write a table as CSV or Parquet, depending on the suffix, atomically.
 
-    `table` has columns of equal length. In CSV, floats read back to the same bits, `units` are a
-    second line, and text that a spreadsheet would run as a formula gets an apostrophe, names of
-    columns too.
+    In CSV, floats read back to the same bits, `units` are a second line, and text that a
+    spreadsheet would run as a formula gets an apostrophe, names of columns too.
     """
     suffix = _suffix(path)
-    names = list(map(str, table))
+    names, columns = list(map(str, table)), [column for _, column in table.items()]
     with replacing(path) as unfinished:
         if suffix == ".parquet":
             import pandas as pd
 
-            frame = pd.DataFrame(dict(zip(names, _columns(table), strict=True)))
+            frame = pd.DataFrame(dict(zip(names, columns, strict=True)))
             frame.to_parquet(unfinished, engine="pyarrow", index=False)
             return
         names = list(map(escaped, names))
-        columns = [_cells(column) for column in _columns(table)]
         # An unquoted carriage return ends a row, and the next cell could begin with a formula.
-        texts = chain(names, *(column for column in _columns(table) if not _is_number(column)))
+        texts = chain(names, *(column for column in columns if not _is_number(column)))
         bare = any("\r" in cell for cell in texts if isinstance(cell, str))
         quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if bare else csv.QUOTE_MINIMAL
         with unfinished.open("w", encoding="utf-8", newline="") as file:
@@ -76,11 +75,7 @@ def write_table(
             writer.writerow(names)
             if units is not None:
                 writer.writerow([units.get(str(name), "") for name in table])
-            writer.writerows(zip(*columns, strict=True))
-
-
-def _columns(table: Any) -> list[Any]:
-    return [column for _, column in table.items()]
+            writer.writerows(zip(*map(_cells, columns), strict=True))
 
 
 def _is_number(column: Any) -> bool:
@@ -108,32 +103,22 @@ def _cells(column: Any) -> list[Any]:
     return cells
 
 
-def read_table(path: Any, *, unit_row: bool = False) -> pd.DataFrame:
-    """Read a table that `write_table` wrote; with `unit_row`, without the second line of CSV.
+def read_table(path: Any) -> pd.DataFrame:
+    """Read a table that `write_table` wrote without units.
 
     CSV has no types: cells are numbers, bools, missing if empty, and otherwise text.
     """
     import pandas as pd
 
-    if is_remote(path):
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder, path.name)
-            copy.write_bytes(path.read_bytes())
-            return read_table(copy, unit_row=unit_row)
-    if _suffix(path) == ".parquet":
-        return pd.read_parquet(path, engine="pyarrow")
+    suffix = _suffix(path)
     # The default is exact since pandas 3, which warns about the option.
-    exact: Literal["round_trip"] | None = "round_trip" if pd.__version__ < "3" else None
-    try:
-        frame = pd.read_csv(
-            path,
-            keep_default_na=False,
-            na_values=[""],
-            float_precision=exact,
-            skiprows=[1] if unit_row else None,
-        )
-    except pd.errors.EmptyDataError:
-        return pd.DataFrame()
+    exact: Any = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}
+    frame: pd.DataFrame
+    with (path if is_remote(path) else Path(path)).open("rb") as file:
+        if suffix == ".parquet":
+            frame = pd.read_parquet(file, engine="pyarrow")
+            return frame
+        frame = pd.read_csv(file, keep_default_na=False, na_values=[""], **exact)
     for name in frame:
         if not _is_number(frame[name]):
             frame[name] = frame[name].map(_plain)
@@ -192,25 +177,11 @@ def _plain(value: Any) -> Any:
     return _ESCAPED.sub(r"\1", value) if isinstance(value, str) else value
 
 
-class Part(NamedTuple):
-    """The table of one image."""
-
-    file: str  # the image, for the column "file"
-    unit: str  # of lengths, for the column "unit"
-    path: Path  # the table, written by `write_table`
-    more: Mapping[str, str] = NO_TYPES  # further columns, the same for all parts
-
-    @property
-    def own(self) -> dict[str, str]:
-        """What the columns say that name the image."""
-        return {"file": self.file, "unit": self.unit, **self.more}
-
-
 def merge_tables(path: Path | str, parts: Sequence[Part], *, unit_row: bool = False) -> None:
-    """Concatenate tables, with columns that name the image and its unit of lengths.
+    """Concatenate tables, each with more columns: "file" and "unit" (of lengths), and others.
 
-    Columns that a table lacks are empty. Large tables are read in parts, and cells of CSV copied as
-    they are. With `unit_row`, second lines have units; different ones are joined by "or".
+    Columns that a table lacks are empty; cells of CSV are copied as text. With `unit_row`, second
+    lines have units; different ones are joined by "or".
     """
     with replacing(path) as unfinished:
         if _suffix(path) == ".parquet":
@@ -220,10 +191,10 @@ def merge_tables(path: Path | str, parts: Sequence[Part], *, unit_row: bool = Fa
 
 
 def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
-    given = tuple(parts[0].own) if parts else ("file", "unit")
+    given = tuple(parts[0][1]) if parts else OWN
     units: dict[str, dict[str, None]] = {name: {"": None} for name in given}
-    for part in parts:
-        with _rows_of(part.path, unit_row) as (names, words, _):
+    for table, _ in parts:
+        with _rows_of(table, unit_row) as (names, words, _):
             for name, word in zip(names, words, strict=True):
                 units.setdefault(name, {})[word] = None
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -232,39 +203,17 @@ def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
         if unit_row:
             writer.writerow([" or ".join(filter(None, words)) for words in units.values()])
         common = list(units)[len(given) :]
-        for part in parts:
-            own = list(map(escaped, part.own.values()))
-            if _copied(part.path, common, own, unit_row, file):
-                continue
-            with _rows_of(part.path, unit_row) as (names, _, rows):
+        for table, added in parts:
+            own = list(map(escaped, added.values()))
+            with _rows_of(table, unit_row) as (names, _, rows):
                 column = {name: k for k, name in enumerate(names)}
                 order = [column.get(name, -1) for name in common]
                 for row in rows:
                     if len(row) != len(names):
-                        _refuse_changed(
-                            part.path, f"{len(row)} cells in a row for {len(names)} columns"
-                        )
+                        got = f"{len(row)} cells in a row for {len(names)} columns"
+                        _refuse_changed(table, got)
                     cells = [*row, ""]
                     writer.writerow([*own, *[cells[k] for k in order]])
-
-
-def _copied(
-    path: Path, names: Sequence[str], own: Sequence[str], unit_row: bool, file: TextIO
-) -> bool:
-    """Copy a small table without quotes, with cells before each row; False if it is another one."""
-    with os.fdopen(open_regular(path), "rb") as source:
-        text = source.read(MOST_COPIED + 1)
-    if len(text) > MOST_COPIED or b'"' in text or b"\r" in text or not text.endswith(b"\n"):
-        return False
-    head, *lines = text.decode("utf-8").split("\n")[:-1]
-    lines = lines[unit_row:]
-    commas = head.count(",")
-    if commas == 0 or head.split(",") != names or any(line.count(",") != commas for line in lines):
-        return False  # empty cells of a single column are quoted
-    begin = io.StringIO()
-    csv.writer(begin, lineterminator="").writerow(own)
-    file.writelines(f"{begin.getvalue()},{line}\n" for line in lines)
-    return True
 
 
 @contextmanager
@@ -285,18 +234,18 @@ def _merge_parquet(path: Path, parts: Sequence[Part]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    own = pa.schema([(name, pa.string()) for name in (parts[0].own if parts else ("file", "unit"))])
+    own = pa.schema([(name, pa.string()) for name in (parts[0][1] if parts else OWN)])
     schemas = []
-    for part in parts:
-        with os.fdopen(open_regular(part.path), "rb") as source:
+    for part, _ in parts:
+        with os.fdopen(open_regular(part), "rb") as source:
             schemas.append(pq.read_schema(source).remove_metadata())
     schema = pa.unify_schemas([own, *schemas], promote_options="permissive")
     with pq.ParquetWriter(path, schema) as writer:
         waiting: list[Any] = []
-        for part in parts:
-            with os.fdopen(open_regular(part.path), "rb") as source, pq.ParquetFile(source) as file:
+        for part, added in parts:
+            with os.fdopen(open_regular(part), "rb") as source, pq.ParquetFile(source) as file:
                 for batch in file.iter_batches(ROWS):
-                    waiting.append(_fitted(pa.Table.from_batches([batch]), part, schema))
+                    waiting.append(_fitted(pa.Table.from_batches([batch]), added, schema))
                     if sum(map(len, waiting)) >= ROWS:
                         writer.write_table(pa.concat_tables(waiting))
                         waiting.clear()
@@ -304,11 +253,11 @@ def _merge_parquet(path: Path, parts: Sequence[Part]) -> None:
             writer.write_table(pa.concat_tables(waiting))
 
 
-def _fitted(table: Any, part: Part, schema: Any) -> Any:
+def _fitted(table: Any, own: Mapping[str, str], schema: Any) -> Any:
     """Return a table with all columns of a schema."""
     import pyarrow as pa
 
-    for name, value in part.own.items():
+    for name, value in own.items():
         table = table.append_column(name, pa.array([value] * len(table), pa.string()))
     return pa.concat_tables([schema.empty_table(), table], promote_options="permissive")
 
@@ -359,10 +308,7 @@ def labels_of(features: pd.DataFrame) -> NDArray[np.int64]:
 
 
 def find_objects(features: pd.DataFrame, known: Iterable[str] = ()) -> NDArray[np.bool_]:
-    """Return which rows are objects: not the background, and not labels without values.
-
-    Values are those of the columns that are `known`; of all, where there are none of these.
-    """
+    """Return which rows are labels with values in `known` columns; in any, if none is known."""
     rows, columns = np.asarray(labels_of(features) != 0), numeric_columns(features)
     chosen = [columns[name] for name in known if name in columns] or columns.values()
     missing = [np.isnan(column) for column in chosen]

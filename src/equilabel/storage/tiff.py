@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
-import os
 import stat
 import uuid
 import weakref
@@ -22,7 +21,6 @@ from .errors import (
     decoding,
     refuse,
     refuse_large,
-    refuse_shortage,
 )
 from .files import replacing
 from .metadata import (
@@ -34,7 +32,7 @@ from .metadata import (
     describe,
     named,
 )
-from .tiff_checks import check_alike, check_image, check_pages, check_unclaimed, guard, try_ends
+from .tiff_checks import check_image, check_pages, check_unclaimed, guard, try_ends
 from .tiff_pages import walk
 
 if TYPE_CHECKING:
@@ -49,7 +47,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TiffImage", "UnreadableImageError", "read_tiff", "write_labels"]
 
-SMALL = 2**22  # bytes of an image below which free memory is not checked
 UNLIMITED = 2**62  # memory limit: nothing is decoded as a whole
 CLASSIC_BYTES = 2**32 - 2**25  # limit of a classic TIFF, minus space for its directories
 FINEST = 1e-8  # centimeters per pixel, in a tag: a ratio of two 32-bit integers
@@ -66,13 +63,9 @@ def read_tiff(
 ) -> TiffImage:
     """Read one image of a TIFF file, completely or not at all.
 
-    Reads plain, BigTIFF, ImageJ and OME-TIFF, in either byte order, in the compressions that
-    `imagecodecs` decodes except JPEG XR, whose only decoder crashes on damaged files. Of a pyramid,
-    the full resolution is read. Pages of equal shape that tifffile wrote one by one are one stack.
-    Refuses OME sets of several files, complex numbers, and missing tiles.
-
-    `series` is the index of the image. `memory_limit` is in bytes of decoded pixels, by default
-    half of the free memory. A palette of grays is applied unless `indices`, as for labels.
+    Of a pyramid, the full resolution is read. Pages of equal shape that tifffile wrote one by one
+    are one stack. `memory_limit` is in bytes of decoded pixels, by default half of the free memory.
+    A palette of grays is applied unless `indices`, as for labels.
     """
     with _opened(Path(path), series, memory_limit) as (images, described):
         if accept is not None:
@@ -101,11 +94,7 @@ def open_lazily(path: Path | str, *, series: int = 0) -> Any:
 
 
 def describe_tiff(path: Path | str, *, series: int = 0) -> TiffImage:
-    """Return what a TIFF says about an image, with zeros that take no memory as pixels.
-
-    Axes have the order of the file, as in `open_lazily`. Color samples beside an axis of channels,
-    which only `read_tiff` can join, are refused.
-    """
+    """Return an image with zeros that take no memory as pixels, and the axes of `open_lazily`."""
     with _opened(Path(path), series, UNLIMITED) as (images, described):
         chosen = images[series]
         if "S" in chosen.axes and "C" in chosen.axes:
@@ -132,10 +121,7 @@ def _opened(
 ) -> Iterator[tuple[Sequence[Any], Described]]:
     """Open a TIFF, and check it as far as possible without decoding.
 
-    The chain of pages ends; pages have complete axes, and agree within a stack; every strip and
-    tile lies inside the file, shares no bytes, and can hold its pixels; number and size of pages
-    are those announced; the compression is known; the image fits in memory. Yields all images and
-    the description of image `series`.
+    Yields all images, and the description of image `series`.
     """
     import tifffile
 
@@ -144,7 +130,6 @@ def _opened(
         kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
         refuse("be a file", f"{kind}, {str(path)!r}", "Pass the files in it one by one.")
     with path.open("rb") as file, _quiet():
-        size = os.fstat(file.fileno()).st_size
         everything = walk(file)
         pages = everything.chain
         described = describe(pages, path.name)
@@ -164,15 +149,13 @@ def _opened(
         with decoding():
             image = images[series]
             check_image(image, announced, series, pages)
-            check_pages(image, pages, size)
-            if announced.kind == "plain" and image.kind in ("generic", "uniform"):
-                check_alike(image, pages)
+            check_pages(image, announced, pages, everything.size)
             if announced.kind in ("plain", "shaped"):
                 check_unclaimed(file, images, everything)
             page = image.keyframe
             workers = min(tifffile.TIFF.MAXWORKERS, len(page.dataoffsets))
             parts = 0 if page.is_contiguous else workers * math.prod(page.chunks)  # decoded at once
-            refuse_large(max(image.size, parts) * image.dtype.itemsize, memory_limit, least=SMALL)
+            refuse_large(max(image.size, parts) * image.dtype.itemsize, memory_limit)
             for page in image:
                 guard(page.keyframe)
             if announced.kind == "plain":
@@ -207,12 +190,8 @@ def _try_others(image: Array, pages: Sequence[Page]) -> None:
 def _decoded(image: Array, indices: bool) -> tuple[HostArray, str, tuple[str, ...]]:
     """Decode an image: pixels in C order, native, axes in the order T, C, Z, Y, X, and notes."""
     image, shape, axes = _unsqueezed(image)
-    try:
-        with decoding():
-            pixels = image.asarray(squeeze=False)
-    except UnreadableImageError as error:
-        refuse_shortage(error, 4 * image.size * image.dtype.itemsize)
-        raise
+    with decoding():
+        pixels = image.asarray(squeeze=False)
     if pixels.shape != shape:
         refuse(f"decode to the shape {shape}", pixels.shape)
     pixels, axes, guessed = canonical(pixels, axes)
@@ -273,32 +252,20 @@ def _with_calibration(
     described: Described,
 ) -> TiffImage:
     """Return pixels with the metadata of an image in a file that `_opened` has opened."""
-    chosen = images[series]
-    tags = chosen.keyframe.tags
-    resolution = {"X": tags.valueof(282), "Y": tags.valueof(283)}
-    unit = tags.valueof(296, default=2)
-    spacing, unit, interval, found = calibration(described, resolution, unit)
+    page = images[series].keyframe
+    facts = calibration(described, page.tags)
     count = pixels.shape[axes.index("C")] if "C" in axes else 1
     which = (
         f"The file holds {len(images)} images; number {series} was read and no other (choose with "
         "--series, in Python series=).",
     ) * (len(images) > 1)
     channels = described.channels
-    page = chosen.keyframe  # JPEG stores colors as YCbCr (6), and is decoded to RGB (2)
+    # JPEG stores colors as YCbCr (6), and is decoded to RGB (2).
     colored = page.photometric == 2 or (page.photometric == 6 and page.compression == 7)
     if not channels and colored and count in (3, 4):
         channels = ("red", "green", "blue", "alpha")[:count]
-    return TiffImage(
-        pixels,
-        axes,
-        spacing=spacing,
-        unit=unit,
-        interval=interval,
-        channels=channels,
-        series=series,
-        series_count=len(images),
-        notes=(*which, *notes, *found),
-    )
+    facts |= {"channels": channels, "notes": (*which, *notes, *facts["notes"])}
+    return TiffImage(pixels, axes, series=series, series_count=len(images), **facts)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import codecs_are_missing, refuse, refuse_missing_codecs
+from .errors import refuse
 from .tiff_pages import FAX
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     # the shape of the strip or tile as (depth, length, width, samples).
     Decode = Callable[..., tuple[HostArray, tuple[int, ...], tuple[int, ...]]]
 
+EXPORT = "Export it uncompressed or with deflate; decrypt it if it is encrypted."
 MOST_ZEROS = 2**20  # largest gap that is checked for zeros, in bytes
 JPEG_XR = (22610, 34934)
 MICROSCOPES = ("lsm", "mmstack")
@@ -52,14 +53,10 @@ def check_image(image: Array, announced: Described, series: int, pages: Sequence
         refuse("hold real numbers of a known type", image.dtype, remedy)
     for code in {page.compression for page in pages}:
         if code in JPEG_XR:
-            rule = "have a compression that can be decoded safely"
             got = "JPEG XR, whose decoder crashes on damaged files"
-            refuse(rule, got, "Export it uncompressed or with deflate.")
+            refuse("have a compression that can be decoded safely", got, EXPORT)
         if code not in tifffile.TIFF.DECOMPRESSORS:
-            if code in {known.value for known in tifffile.COMPRESSION} and codecs_are_missing():
-                refuse_missing_codecs()
-            remedy = "Export it uncompressed or with deflate; decrypt it if it is encrypted."
-            refuse("have a compression that can be decoded", f"number {code}", remedy)
+            refuse("have a compression that can be decoded", f"number {code}", EXPORT)
     # tifffile prefers its own description and those of two microscopes to OME and ImageJ.
     known = announced.kind in ("ome", "imagej", "shaped")
     if known and image.kind not in (announced.kind, *MICROSCOPES):
@@ -69,7 +66,7 @@ def check_image(image: Array, announced: Described, series: int, pages: Sequence
         refuse(f"hold the {announced.elements} values it announces", image.size)
 
 
-def check_pages(image: Array, pages: Sequence[Page], size: int) -> None:
+def check_pages(image: Array, announced: Described, pages: Sequence[Page], size: int) -> None:
     """Refuse a stack if pages are missing, differ, or lie beyond the `size` bytes of the file."""
     layouts = {page.offset: page.layout for page in pages}
     layout, first = layouts.get(image.keyframe.offset), image.keyframe
@@ -87,21 +84,15 @@ def check_pages(image: Array, pages: Sequence[Page], size: int) -> None:
     whole = contiguous and image.dataoffset + image.size * image.dtype.itemsize <= size
     if len(listed) * each != image.size and not whole:
         refuse(f"hold the {image.size} values it announces", f"{len(listed)} pages of {each}")
-
-
-def check_alike(image: Array, pages: Sequence[Page]) -> None:
-    """Refuse a stack without a description if pages of one size have different layouts."""
-    layout = pages[0].layout
-    alike = sum(page.layout[:2] == layout[:2] for page in pages)  # compares shape and bits
-    if image.keyframe.offset == pages[0].offset and alike > len(image):
-        refuse(f"have one layout for its {alike} pages of one size", f"{len(image)} with the first")
+    if announced.kind == "plain" and image.kind in ("generic", "uniform"):
+        alike = sum(page.layout[:2] == pages[0].layout[:2] for page in pages)  # shape and bits
+        if image.keyframe.offset == pages[0].offset and alike > len(image):
+            got = f"{len(image)} with the first"
+            refuse(f"have one layout for its {alike} pages of one size", got)
 
 
 def check_unclaimed(file: BinaryIO, images: Sequence[TiffPage], pages: Pages) -> None:
-    """Refuse a file with bytes that belong to no page, except zeros and padding.
-
-    For images whose description does not count the pages.
-    """
+    """Refuse a file with bytes of no page, except zeros and padding: a page may be lost."""
     behind = [  # one page may describe a contiguous stack
         (image.dataoffset, image.dataoffset + image.size * image.dtype.itemsize)
         for image in images
@@ -154,10 +145,8 @@ def _guarded(page: TiffPage) -> Decode:
         if frame_of is not None and options.get("jpegheader") is None:
             _, position, shape = given(None, index)
             frame, allowed = frame_of(data), _allowed(page, position, shape)
-            if frame is None:
-                refuse(_rule(shape), "one without a header")
-            if frame[:2] not in allowed or frame[2] != shape[3]:
-                refuse(_rule(shape), " x ".join(map(str, frame)))
+            if frame is None or frame[:2] not in allowed or frame[2] != shape[3]:
+                refuse(_rule(shape), " x ".join(map(str, frame or ("no header",))))
         pixels, position, shape = decode(data, index, **options)
         if compression in FAX:
             pixels = pixels.astype(bool)  # decoded to bytes of 0 and 1

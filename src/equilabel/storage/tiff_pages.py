@@ -7,11 +7,10 @@ memory depend on the length of the file, not on what it claims.
 
 from __future__ import annotations
 
-import math
 import os
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+Shape: TypeAlias = tuple[int, int, int, int]
+"""Depth, length, width and samples of a page."""
 
 # Tags of the TIFF 6.0 specification, and two of SGI for volumes.
 WIDTH, LENGTH, BITS, COMPRESSION, FILL_ORDER, DESCRIPTION = 256, 257, 258, 259, 266, 270
@@ -47,25 +49,22 @@ MOST_TAGS = 4096  # in one directory; also tifffile's limit
 
 
 def walk(file: BinaryIO) -> Pages:
-    """Return all pages of a regular TIFF file, one or more, checked against its bytes.
-
-    The chain of pages must end; each page has complete axes, and strips or tiles of its own that
-    lie in the file and are long enough.
-    """
+    """Return all pages of a TIFF file, one or more, checked against its bytes."""
     directories = Directories(file)
     pages: list[Page] = []
     seen: set[int] = set()
     below: list[Page] = []
     offset = directories.first
     while offset:
-        page = _page(directories, offset, len(pages))
-        for position in (offset, *page.below):
+        tags, index = Directory(directories, offset), len(pages)
+        copies = tags.numbers((SUBIFDS,), MOST_BELOW).tolist()  # usually smaller
+        for position in (offset, *copies):
             if position in seen:
-                refuse("list each page once", f"a loop to byte {position} on page {len(pages)}")
+                refuse("list each page once", f"a loop to byte {position} on page {index}")
             seen.add(position)
-        below += [_page(directories, position, len(pages)) for position in page.below]
-        pages.append(page)
-        offset = page.following
+        pages.append(_page(tags, index))
+        below += [_page(Directory(directories, position), index) for position in copies]
+        offset = tags.following
     if not pages:
         refuse("hold at least one page", "a header alone")
     starts, ends = parts_of([*pages, *below])
@@ -76,19 +75,17 @@ def walk(file: BinaryIO) -> Pages:
     return Pages(tuple(pages), tuple(below), directories.size)
 
 
-def _page(directories: Directories, offset: int, index: int) -> Page:
-    """Return the page at an offset once it is checked."""
-    tags = Directory(directories, offset)
+def _page(tags: Directory, index: int) -> Page:
+    """Return a page once it is checked."""
     shape, bits = _geometry(tags, index)
     compression, separate = tags.number(COMPRESSION, 1), tags.number(PLANAR, 1) != 1
     if compression in FAX and bits.max() > 1:
         refuse("have 1 bit per sample in a fax compression", f"{bits.max()} on page {index}")
-    block, segments = _segments(tags, shape, bits.tolist(), separate, index)
-    offsets, stored, counted = _locations(tags, segments, compression, index)
-    _check_bytes(directories.size, segments, offsets, stored, compression, index)
-    held = max(int(stored.sum()), sum(end - start for start, end in tags.spans))
+    block = _block(tags, shape, index)
+    parts = _parts(tags, shape, bits.tolist(), block, index)
+    held = max(int((parts[1] - parts[0]).sum()), sum(end - start for start, end in tags.spans))
     return Page(
-        offset=offset,
+        offset=tags.spans[0][0],
         shape=shape,
         compression=compression,
         separate=separate,
@@ -96,18 +93,15 @@ def _page(directories: Directories, offset: int, index: int) -> Page:
             *(shape, bits.tobytes(), tags.number(SAMPLE_FORMAT, 1), compression, separate, block),
             *(tags.number(PREDICTOR, 1), tags.number(FILL_ORDER, 1)),
         ),
-        segment_offsets=offsets,
-        segment_bytes=stored,
+        parts=parts,
         descriptions=tags.texts(DESCRIPTION) if index == 0 else (),
-        below=tuple(tags.numbers((SUBIFDS,), MOST_BELOW).tolist()),
         spans=tuple(tags.spans),
-        following=tags.following,
         # Half of its pixels or of its other data; nearly nothing if lengths follow from its size.
-        slack=held // 2 if counted else PADDING,
+        slack=held // 2 if any(code in tags for code in BYTE_COUNTS) else PADDING,
     )
 
 
-def _geometry(tags: Directory, index: int) -> tuple[tuple[int, int, int, int], NDArray[np.uint64]]:
+def _geometry(tags: Directory, index: int) -> tuple[Shape, NDArray[np.uint64]]:
     """Return depth, length, width and samples of a page, and the bits of each sample."""
     shape = (
         *(tags.number(DEPTH, 1), tags.number(LENGTH, 0)),
@@ -116,90 +110,65 @@ def _geometry(tags: Directory, index: int) -> tuple[tuple[int, int, int, int], N
     if not all(shape):
         refuse("have 1 pixel or more along every axis", f"{shape} on page {index}")
     bits = tags.numbers((BITS,), shape[3]) if BITS in tags else np.ones(1, np.uint64)
-    counted = BITS not in tags or tags.count(BITS) in (1, shape[3])
+    counted = tags.count(BITS) in (0, 1, shape[3])
     if not counted or not 0 < bits.min() <= bits.max() <= 128:
         refuse("have 1 to 128 bits per sample", f"{bits[:4].tolist()} on page {index}")
     return shape, bits
 
 
-def _locations(
-    tags: Directory, segments: Segments, compression: int, index: int
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64], bool]:
-    """Return offsets and lengths of strips or tiles, and whether the file has the lengths."""
-    most = segments.number + 1
-    offsets, stored = tags.numbers(OFFSETS, most), tags.numbers(BYTE_COUNTS, most)
-    counted = stored.size > 0
-    if compression == segments.number == 1 and not counted:
-        stored = np.array([segments.size], np.uint64)  # left out by old writers
-    if not len(offsets) == len(stored) == segments.number:
-        got = f"{len(offsets)} positions and {len(stored)} lengths on page {index}"
-        refuse(f"locate each of its {segments.number} strips or tiles", got)
-    return offsets, stored, counted
-
-
-def _segments(
-    tags: Directory, shape: tuple[int, int, int, int], bits: list[int], separate: bool, index: int
-) -> tuple[tuple[int, int, int], Segments]:
-    """Return depth, length and width of strips or tiles, their number and their sizes."""
-    _, length, width, samples = shape
-    tiled = TILE_WIDTH in tags
-    if tiled:
+def _block(tags: Directory, shape: Shape, index: int) -> tuple[int, int, int]:
+    """Return depth, length and width of the strips or tiles of a page."""
+    if TILE_WIDTH in tags:
         sides = tags.number(TILE_LENGTH, 0), tags.number(TILE_WIDTH, 0)
         block = (tags.number(TILE_DEPTH, 1), *sides)
     else:
-        given = tags.count(ROWS_PER_STRIP) == 1
-        block = (1, min(tags.number(ROWS_PER_STRIP, 0), length) if given else length, width)
+        rows = tags.number(ROWS_PER_STRIP, 0) if tags.count(ROWS_PER_STRIP) == 1 else shape[1]
+        block = (1, min(rows, shape[1]), shape[2])
     if not all(block):
         refuse("have strips or tiles of 1 row or more", f"{block} on page {index}")
-    pixel = bits[0] if separate else sum(bits) * (samples // len(bits))
-    line = -(-block[2] * pixel // 8) * block[0]
+    return block
+
+
+def _parts(
+    tags: Directory, shape: Shape, bits: list[int], block: tuple[int, int, int], index: int
+) -> NDArray[np.uint64]:
+    """Return (2, K) first bytes and ends of strips or tiles that can hold the pixels."""
+    compression, separate = tags.number(COMPRESSION, 1), tags.number(PLANAR, 1) != 1
     counts = [-(-axis // part) for axis, part in zip(shape, block, strict=False)]
-    number = math.prod(counts) * (samples if separate else 1)
-    last = block[1] if tiled else length - (counts[1] - 1) * block[1]
-    return block, Segments(number, line * block[1], line * last, counts[1])
+    each, planes = counts[1], counts[0] * counts[2] * (shape[3] if separate else 1)
+    number = planes * each
+    pixel = bits[0] if separate else sum(bits) * (shape[3] // len(bits))
+    line = -(-block[2] * pixel // 8) * block[0]
+    # Decoded bytes of a part, and of the last strip of a plane; all tiles have one size.
+    full = line * block[1]
+    last = full if TILE_WIDTH in tags else line * (shape[1] - (each - 1) * block[1])
 
-
-def _check_bytes(
-    size: int,
-    segments: Segments,
-    offsets: NDArray[np.uint64],
-    stored: NDArray[np.uint64],
-    compression: int,
-    index: int,
-) -> None:
-    """Refuse strips or tiles that are outside the file, or too short for their pixels."""
+    size = tags.size_of_file
+    offsets, stored = tags.numbers(OFFSETS, number + 1), tags.numbers(BYTE_COUNTS, number + 1)
+    if compression == number == 1 and not stored.size:  # left out by old writers
+        stored = np.array([min(full, size + 1)], np.uint64)
+    if not len(offsets) == len(stored) == number:
+        got = f"{len(offsets)} positions and {len(stored)} lengths on page {index}"
+        refuse(f"locate each of its {number} strips or tiles", got)
     outside = (stored > size) | (offsets > size - np.minimum(stored, size)) | (offsets < 8)
     wrong = outside | (stored == 0)
     if wrong.any():
         k = int(wrong.argmax())
         got = f"{size} bytes, with {stored[k]} bytes at {offsets[k]} for part {k} of page {index}"
         refuse("hold the bytes of every strip and tile", got)
-    planes = segments.number // segments.each  # of strips; tiles are of one size
-    claimed = segments.number * segments.size - planes * (segments.size - segments.last)
+    claimed = planes * ((each - 1) * full + last)
     held = min(int(stored.sum()), size) * YIELDS.get(compression, UNBOUNDED)
     if claimed > held:
         refuse(f"hold the {claimed} bytes it claims for page {index}", f"{held} at most")
     if compression == 1:
-        exact = np.full(segments.number, segments.size, np.uint64)
-        exact[segments.each - 1 :: segments.each] = segments.last
-        wrong = (stored < exact) | (stored > segments.size)
+        exact = np.full(number, full, np.uint64)
+        exact[each - 1 :: each] = last
+        wrong = (stored < exact) | (stored > full)
         if wrong.any():
             k = int(wrong.argmax())
             got = f"{stored[k]} bytes for part {k} of page {index}"
             refuse(f"have {exact[k]} bytes per strip or tile", got)
-
-
-class Segments(NamedTuple):
-    """Number of the strips or tiles of a page, and their decoded size in bytes.
-
-    `last` is the size of the last strip of a plane, of which there are `each`. All tiles have one
-    size.
-    """
-
-    number: int
-    size: int
-    last: int
-    each: int
+    return np.stack([offsets, offsets + stored])
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,16 +176,13 @@ class Page:
     """A page: shape, compression, and the positions of its strips or tiles."""
 
     offset: int  # position of its directory, which identifies the page
-    shape: tuple[int, int, int, int]  # depth, length, width and samples
+    shape: Shape
     compression: int  # code of TIFF; 1 is none
     separate: bool  # whether samples are stored in separate planes
     layout: tuple[object, ...]  # what pages need to have in common to be one stack
-    segment_offsets: NDArray[np.uint64]  # (K,): positions of the strips or tiles
-    segment_bytes: NDArray[np.uint64]  # (K,): their stored lengths
+    parts: NDArray[np.uint64]  # (2, K): first bytes and ends of the strips or tiles
     descriptions: tuple[str, ...]  # read for the first page only
-    below: tuple[int, ...]  # positions of its subdirectories, usually smaller copies
     spans: tuple[tuple[int, int], ...]  # first byte and end of its directory and of values outside
-    following: int  # position of the next directory; 0 for none
     slack: int  # most unused bytes in a file with this page: more could be a lost page of its kind
 
 
@@ -246,23 +212,16 @@ class Pages(NamedTuple):
 
 def parts_of(pages: Sequence[Page]) -> NDArray[np.uint64]:
     """Return a (2, K) array of first bytes and ends of all strips and tiles, in order."""
-    starts = np.concatenate([page.segment_offsets for page in pages])
-    ends = starts + np.concatenate([page.segment_bytes for page in pages])
-    order = np.argsort(starts, kind="stable")
-    return np.stack([starts[order], ends[order]])
+    parts = np.concatenate([page.parts for page in pages], axis=1)
+    return parts[:, np.argsort(parts[0], kind="stable")]
 
 
 class Directories:
-    """The directories of an open TIFF or BigTIFF, which must be a regular file.
-
-    `size` is the length of the file, `first` the position of the first directory (0 for none).
-    """
+    """The directories of an open TIFF or BigTIFF; `first` is the position of the first, or 0."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self.size = file, os.fstat(file.fileno()).st_size
         header = self.read(0, min(16, self.size))
-        if not header:
-            refuse("be a TIFF", "0 bytes")
         self.order = {b"II": "<", b"MM": ">"}.get(header[:2], "")
         known = [struct.pack(f"{self.order}H", version) for version in (42, 43)]
         if not self.order or header[2:4] not in known:
@@ -271,10 +230,10 @@ class Directories:
         # Formats of the number of tags, of one tag, and of a position.
         formats = ("Q", "HHQ8s", "Q") if big else ("H", "HHI4s", "I")
         self.formats = tuple(f"{self.order}{each}" for each in formats)
-        if len(header) < (16 if big else 8):
-            refuse("hold at least one page", f"{self.size} bytes")
         if big and header[4:8] != struct.pack(f"{self.order}HH", 8, 0):
             refuse("begin like a BigTIFF", repr(header[:8]))
+        if len(header) < (16 if big else 8):
+            refuse("hold at least one page", f"{self.size} bytes")
         self.first = self.position(header[8:16] if big else header[4:8])
 
     def position(self, field: bytes) -> int:
@@ -302,16 +261,14 @@ class Directory:
     """
 
     def __init__(self, file: Directories, offset: int) -> None:
-        self._file = file
+        self._file, self.size_of_file = file, file.size
         head, each, tail = map(struct.calcsize, file.formats)
         (count,) = struct.unpack(file.formats[0], file.read(offset, head))
         if not 0 < count <= MOST_TAGS:
             refuse(f"have 1 to {MOST_TAGS} tags per page", f"{count} at byte {offset}")
         data = file.read(offset + head, count * each + tail)
-        self.following, self.spans = (
-            file.position(data[-tail:]),
-            [(offset, offset + head + len(data))],
-        )
+        self.following = file.position(data[-tail:])
+        self.spans = [(offset, offset + head + len(data))]
         # Code, type, number of values, and the values or their position.
         self._all = list(struct.iter_unpack(file.formats[1], data[:-tail]))
         self._tags = {code: rest for code, *rest in reversed(self._all)}
@@ -337,16 +294,14 @@ class Directory:
 
     def numbers(self, codes: tuple[int, ...], most: int) -> NDArray[np.uint64]:
         """Return the first `most` values of the first tag of `codes` that exists."""
-        for code in codes:
-            if code in self._tags:
-                kind, number, field = self._tags[code]
-                if kind not in INTEGERS or number == 0:
-                    refuse("have whole numbers in its tags", f"{number} of type {kind}")
-                dtype = np.dtype(self._file.order + INTEGERS[kind])
-                return np.frombuffer(self._value(kind, number, field, most), dtype).astype(
-                    np.uint64
-                )
-        return np.empty(0, np.uint64)
+        code = next((each for each in codes if each in self._tags), None)
+        if code is None:
+            return np.empty(0, np.uint64)
+        kind, number, field = self._tags[code]
+        if kind not in INTEGERS or number == 0:
+            refuse("have whole numbers in its tags", f"{number} of type {kind}")
+        dtype = np.dtype(self._file.order + INTEGERS[kind])
+        return np.frombuffer(self._value(kind, number, field, most), dtype).astype(np.uint64)
 
     def texts(self, code: int) -> tuple[str, ...]:
         """Return the texts of all tags of a code."""
@@ -358,9 +313,10 @@ class Directory:
                 refuse("have text for a description", f"type {kind}")
             data = self._value(kind, number, field, number).rstrip(b"\0")
             try:
-                found.append(data.decode("utf-8").strip())
+                text = data.decode("utf-8")
             except UnicodeDecodeError:  # ImageJ on Windows
-                found.append(data.decode("cp1252", "replace").strip())
+                text = data.decode("cp1252", "replace")
+            found.append(text.strip())
         return tuple(found)
 
     def _value(self, kind: int, number: int, field: bytes, most: int) -> bytes:
