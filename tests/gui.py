@@ -57,7 +57,7 @@ def choices(form):
 def keep_values(form):
     """Return a function that sets the fields of a form that finds objects to what they are now."""
     fields = form.fields
-    ticked = fields.statistics.names, dict(fields.statistics._ticked)
+    ticked = fields.statistics.names
     inner = (fields, fields.threshold)
     found = [each for part in inner for each in vars(part).values() if hasattr(each, "value")]
     values = [(field, field.value) for field in found if field is not fields.image]
@@ -68,8 +68,7 @@ def keep_values(form):
             if field.value != value:
                 field.value = value
         for name in fields.statistics._items:
-            fields.statistics.tick(name, name in ticked[0])
-        fields.statistics._ticked = dict(ticked[1])
+            fields.statistics.tick(name, name in ticked)
 
     return restore
 

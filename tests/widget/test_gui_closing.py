@@ -109,7 +109,7 @@ def test_a_viewer_closed_while_running_ends_the_run(own_viewer, qtbot, form, hel
 def test_what_a_form_computed_is_dropped_after_its_viewer(own_viewer, qtbot, form, notes):
     """Another viewer got a message on a widget that was deleted."""
     release = threading.Event()
-    form.begin("waiting", lambda report: release.wait(30), ())
+    form.begin("waiting", lambda report: release.wait(30), form._show_outcome, ())
     worker = form.task._worker
     QTimer.singleShot(50, release.set)
     own_viewer.close()

@@ -20,7 +20,7 @@ from equilabel.widget.logic.objects import (
     own_columns,
     show_objects,
 )
-from equilabel.widget.logic.outcomes import explain, miniature, warm_up_measuring
+from equilabel.widget.logic.outcomes import explain, miniature
 from equilabel.widget.logic.planes import compute_histogram, sample
 from equilabel.widget.logic.samples import as_layers
 from equilabel.widget.logic.scripts import with_filters
@@ -190,13 +190,6 @@ def test_a_line_of_python_says_the_filter():
 def test_an_array_is_read_in_slabs():
     counts = [len(list(slabs(*of))) for of in (((64, 1024, 1024), 4), ((8, 8), 1), ((0, 4), 1))]
     assert counts == [4, 1, 0]
-
-
-def test_tiny_labels_of_a_movie_can_be_measured():
-    labels = Source(
-        "cells", np.zeros((48, 512, 512), "i4"), False, {"scale": (1, 1, 1), "units": U}, (T, S, S)
-    )
-    warm_up_measuring(labels, None, ("frame", "area"))
 
 
 def test_a_miniature_has_the_type_and_axes_of_the_layer():

@@ -25,18 +25,11 @@ from equilabel.widget.viewer.tasks import Task, attempt, guarded, tell
 from .fields import EDGES, KEYS, field, make_slider, offer, set_range
 from .layout import Grid, Row, button, side_by_side
 
-# ---- A column and a range of its values
-
-
 ENDS = f"Least and greatest value: drag the ends, or type the numbers. {KEYS}"
 
 
 class RangeField:
-    """Fields for a column and a range of its values; `none` is the choice of no column.
-
-    `changed` is called when a person changes one of them. If the range is `inner`, it is initially
-    that of most values instead of all.
-    """
+    """Fields for a column and a range: of all its values at first, of most if it is `inner`."""
 
     def __init__(
         self,
@@ -63,7 +56,6 @@ class RangeField:
 
     @property
     def values(self) -> Any:
-        """The values of the column."""
         return self._columns.get(self.chosen, np.zeros(0))
 
     @property
@@ -76,10 +68,7 @@ class RangeField:
         )
 
     def set_columns(self, columns: Mapping[str, Any], made: Mapping[str, Any]) -> None:
-        """Show the columns of a table; the range is kept if its column still exists.
-
-        `made` is our metadata of the layer.
-        """
+        """Show the columns that `made` describes; the range is kept if its column is among them."""
         before, (low, high) = self.chosen, self.ends
         self._columns = columns
         names = [(objects.title(name, made), name) for name in columns]
@@ -112,9 +101,6 @@ class RangeField:
     def _choose(self, _: object) -> None:
         self._fit()
         self._changed()
-
-
-# ---- Colors by a column
 
 
 NORMAL = "(default colors)"
@@ -188,20 +174,13 @@ class ColorForm(Grid):
             self.ends.setText(f"{low}  \N{EM DASH}  {name}  \N{EM DASH}  {high}")
 
 
-# ---- Plots
-
-
 HISTOGRAM, SCATTER = "histogram", "scatter plot"
 KINDS = "Histogram: how many objects have which value. Scatter plot: a point for each object."
 ALONG_Y = "Column along the y axis of a scatter plot."
 
 
 class PlotForm(Grid):
-    """The form that plots columns.
-
-    `open_plot` is called with the plot to show it; `select` with the labels of the objects whose
-    bar or point was clicked.
-    """
+    """The form that plots columns; `open_plot` gets the plot, `select` the clicked objects."""
 
     kind = field(ComboBox, "Kind", KINDS, choices=[HISTOGRAM, SCATTER], then="_redraw")
     x = field(ComboBox, "x axis", "Column along the x axis.", choices=[], then="_redraw")
@@ -271,9 +250,6 @@ class PlotForm(Grid):
         self.canvas.draw_columns(rows, x, y, names)
 
 
-# ---- The filter
-
-
 ROWS = 3  # ranges that can be set
 TIP = "Column whose values have to lie within the range below it."
 CONDITION = (
@@ -283,11 +259,7 @@ CONDITION = (
 
 
 class FilterForm(Grid):
-    """The form that keeps objects within ranges of their measurements, and by a condition.
-
-    `show_kept` is called with the labels of the objects that would be kept, with None without a
-    range or a condition; `follow` with the new layer, when it is in front of the old one.
-    """
+    """Keeps objects within ranges and by a condition; `show_kept` gets them, None for all."""
 
     def __init__(
         self, viewer: Viewer, show_kept: Callable[[Any], None], follow: Callable[[Layer], None]
@@ -334,7 +306,6 @@ class FilterForm(Grid):
     def _show_count(self) -> Any:
         """Show how many objects are kept, and return which rows these are."""
         if not self.button.isEnabled():
-            self.count.setText("")
             return None
         features, known = self._layer.features, objects.column_types(layers.made_by(self._layer))
         kept = objects.find_kept(features, *self.filters, known=known)

@@ -38,10 +38,7 @@ def length(kind: str, label: str, **options: Any) -> Any:
 
 @dataclass(eq=False)
 class LengthField:
-    """A length or a size, followed by its value in pixels, which `pixel_of` converts for a kind.
-
-    `start`, `least`, `most`, `step` and `decimals` are in pixels.
-    """
+    """A length or size of a kind, then its value in pixels; arguments are in pixels."""
 
     label: str
     tooltip: str
@@ -179,11 +176,7 @@ def make_slider(*, several: bool = False) -> Any:
 
 
 def set_range(slider: Any, low: float, high: float, step: float, decimals: float) -> None:
-    """Set the range of a slider, its step and the decimals of its numbers, as far as possible.
-
-    superqt writes very large and very small numbers with an exponent, and some numbers are wider
-    than their field: it is made as wide as they need.
-    """
+    """Set the range, step and decimals of a slider, and make its fields wide enough."""
     largest = max(abs(low), abs(high))
     plain = 1e-3 < largest < 1e7 or largest == 0
     places = int(np.clip(decimals, 0, 9)) if plain else 4
@@ -211,11 +204,7 @@ STATES = (Qt.CheckState.Unchecked, Qt.CheckState.Checked)
 def field(
     kind: Callable[..., Any], label: str, tooltip: str = "", /, *, then: str = "", **options: Any
 ) -> Any:
-    """Declare a field of a form, which is made when the form first uses it.
-
-    Without a tooltip, it gets the description of the argument of `segment` of the same name. When
-    it changes, the method of the form named `then` is called.
-    """
+    """Declare a field, made when a form first uses it; changes call its method named `then`."""
     words = "text" if kind is CheckBox else "label"
 
     def make(form: Any) -> Any:
@@ -277,10 +266,7 @@ def offer(field: ComboBox, choices: Any, usual: Any = None) -> None:
 
 
 def offer_layers(field: ComboBox, layers: Sequence[Layer], others: Sequence[Layer] = ()) -> None:
-    """Set the layers of a field; the last one is chosen if there is no previous choice.
-
-    The `others` can be chosen, too, but only by a person.
-    """
+    """Offer layers, the last one at first, and others that only a person can choose."""
     offered = [each for each in field.choices if each is not None and each not in others]
     left_empty = field.value is None and bool(offered)
     usual = layers[-1] if layers and not left_empty else None
@@ -330,17 +316,15 @@ class StatisticsField(QTreeWidget):
         self.setIndentation(12)
         self.setMinimumHeight(240)
         self.setStyleSheet(BOX)
-        self._ticked: dict[str, bool] = {}
         self._items: dict[str, QTreeWidgetItem] = {}
         self._groups = {title: QTreeWidgetItem(self, [title]) for title in GROUPS}
         for group in self._groups.values():
             group.setFlags(Qt.ItemFlag.ItemIsEnabled)
         self._groups[TICKED].setExpanded(True)
-        self.itemChanged.connect(self._remember)
 
     def offer(self, groups: Mapping[str, Sequence[Any]]) -> None:
         """Show properties by groups; those that were ticked or unticked before stay so."""
-        self.blockSignals(True)
+        before = self.ticks
         self._items.clear()
         for title, rows in groups.items():
             group = self._groups[title]
@@ -349,8 +333,7 @@ class StatisticsField(QTreeWidget):
             for row in rows:
                 self._items[row.name] = item = QTreeWidgetItem(group, [row.name])
                 item.setToolTip(0, row.summary)
-                self.tick(row.name, self._ticked.get(row.name, title == TICKED))
-        self.blockSignals(False)
+                self.tick(row.name, before.get(row.name, title == TICKED))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -358,11 +341,7 @@ class StatisticsField(QTreeWidget):
 
     @property
     def ticks(self) -> dict[str, bool]:
-        """Whether each of the statistics is ticked."""
         return {name: item.checkState(0) == STATES[1] for name, item in self._items.items()}
 
     def tick(self, name: str, ticked: bool = True) -> None:
         self._items[name].setCheckState(0, STATES[ticked])
-
-    def _remember(self, item: QTreeWidgetItem) -> None:
-        self._ticked[item.text(0)] = item.checkState(0) == STATES[1]

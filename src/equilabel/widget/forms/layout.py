@@ -29,10 +29,7 @@ class Row(NamedTuple):
 
 
 class Grid(QWidget):
-    """Fields below each other, with labels beside them: two left edges, one right edge.
-
-    A check box has no label beside it, and a Qt widget takes both columns.
-    """
+    """Fields below each other, with labels beside them except for check boxes and Qt widgets."""
 
     def __init__(self, *rows: Any) -> None:
         super().__init__()
@@ -116,9 +113,6 @@ class Docked(Form):
     def end(self) -> None:
         """Stop all work."""
 
-    def see(self, visible: bool) -> None:
-        """Take note that the form came to the front of its dock, or left it."""
-
     def showEvent(self, event: Event) -> None:
         """Share the dock of another form as tabs: one above the other, the window would grow."""
         super().showEvent(event)
@@ -127,7 +121,6 @@ class Docked(Form):
         if event.spontaneous() or self._joined or not known:
             return
         self._joined = True  # only once, so that a person can move it
-        dock.visibilityChanged.connect(self.see)  # a tab that is not in front is not hidden
         for form in window.findChildren(Docked):
             other = form.parent()
             if form is not self and window.dockWidgetArea(other) == window.dockWidgetArea(dock):
@@ -203,9 +196,6 @@ def button(text: str, tooltip: str, pressed: Callable[[], None]) -> QPushButton:
     return made
 
 
-# ---- Forms that run
-
-
 LAYER_MENU = "napari/layers/context"  # of a right click on a layer; closed to manifests
 OF_LAYERS = {"image": "Label components", "labels": "Measure labels"}
 
@@ -226,6 +216,10 @@ def _offer(name: str, kind: str) -> None:
     app.register_action(command, f"{name} (equilabel)", callback=show, menus=[where], palette=False)
 
 
+NO_LAYER = (
+    "a layer must be chosen; got none. Open an image, or a sample under File > Open Sample > "
+    "equilabel, or choose a labels layer that is a mask. To measure labels, use 'Measure labels'."
+)
 FINE = 100  # steps of the progress bar for each stage of a run
 
 
@@ -239,7 +233,6 @@ class RunForm(Docked):
         self._viewer, self.choice = viewer, choice  # the field of the layer on which it runs
         self._layer: Layer = None
         self._warm_up, self.task = Task("compiling"), Task(title, partial(tell, self))
-        self._warm: Any = ()  # kind of layer for which functions were compiled
         self.task.advanced.connect(self._advance)
         self.task.compiling.connect(self._say)
         for signal in (self.task.done, self.task.failed, self.task.cancelled):
@@ -270,16 +263,10 @@ class RunForm(Docked):
         """The results of the viewer, which its forms share; opened if they were closed."""
         return self._viewer.window.add_plugin_dock_widget("equilabel", "Results")[1]
 
-    def _warm_up_for(self, kind: Any, work: Callable[..., None]) -> None:
-        """Compile in the background what the first run on a layer of this kind needs."""
-        if kind != self._warm:
-            self._warm = kind
-            self._warm_up.submit(work)
-
-    def _take_source(self, missing: str, roles: tuple[Role, ...]) -> Source:
+    def _take_source(self, roles: tuple[Role, ...]) -> Source:
         """Return the source of a run, or raise ValueError with a remedy."""
         if self._layer is None or self._layer not in self._viewer.layers:
-            raise ValueError(missing)
+            raise ValueError(NO_LAYER)
         source = Source.of(self._layer, roles)
         if source.problem:
             raise ValueError(source.problem)
@@ -289,18 +276,17 @@ class RunForm(Docked):
     def running(self) -> bool:
         return self.task.running
 
-    def begin(self, title: str, work: Callable[..., Any], stages: Sequence[str]) -> None:
-        """Start a run, unless one is running."""
+    def begin(
+        self, title: str, work: Callable[..., Any], show: Callable[[Any], None], stages: Any
+    ) -> None:
+        """Start a run, unless one is running, and show its outcome."""
         if self.running:
             return
         self.run_button.setEnabled(False)
         self.cancel_button.setEnabled(True)
         self.progress.setRange(0, FINE * len(stages))
         self.task.title = title
-        self.task.submit(work, self.show_outcome, stages)
-
-    def show_outcome(self, outcome: Any) -> None:
-        """Show the result of a run."""
+        self.task.submit(work, show, stages)
 
     def cancel(self) -> None:
         if self.running:

@@ -18,10 +18,7 @@ FADED = 0.3  # opacity of objects that a filter drops
 
 
 class PlotCanvas(FigureCanvasQTAgg):
-    """A histogram or a scatter plot of objects, in the colors of napari.
-
-    `select` is called with the labels of the objects at a click.
-    """
+    """A histogram or a scatter plot in napari's colors; `select` gets clicked objects."""
 
     def __init__(self, viewer: Viewer, select: Callable[[Any], None]) -> None:
         super().__init__(Figure(layout="constrained"))

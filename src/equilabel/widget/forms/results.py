@@ -21,7 +21,7 @@ from equilabel.widget.logic.outcomes import measure_source
 from equilabel.widget.logic.scripts import script_of
 from equilabel.widget.viewer import layers
 from equilabel.widget.viewer.preview import SelectedObjects
-from equilabel.widget.viewer.tasks import Task, ask, guarded, inform, tell, warn
+from equilabel.widget.viewer.tasks import Task, ask, attempt, guarded, inform, tell, warn
 
 from .columns import ColorForm, FilterForm, PlotForm
 from .fields import layer_field, offer_layers
@@ -79,8 +79,6 @@ class ResultsPanel(Docked):
             button(how.capitalize(), TIPS[how], partial(self._change, how))
             for how in ("merge", "split", "delete")
         ]
-        for each in self.edits:
-            self.table.offer(f"{each.text()} objects", each.click)
         self.table_button = button("Show table", TIPS["table"], self._open_table)
         self.save_button = button("Save table", TIPS["save"], self._save)
         self.python_button = button("Copy as Python", TIPS["python"], partial(self._copy, "python"))
@@ -120,23 +118,22 @@ class ResultsPanel(Docked):
     @guarded
     def _set_layer(self) -> None:
         if self._layer is not None:
-            self._layer.events.features.disconnect(self._update_later)
-            self._layer.events.selected_label.disconnect(self._follow)
-            self._layer.events.metadata.disconnect(self._show_state)
+            self._layer.events.disconnect(self._hear)
         self._layer = self.layer_field.value
         self.message.setText("")  # it was about another layer
         if self._layer is not None:
-            self._layer.events.features.connect(self._update_later)
-            self._layer.events.selected_label.connect(self._follow)
-            self._layer.events.metadata.connect(self._show_state)
+            self._layer.events.connect(self._hear)
             layers.watch_painting(self._layer, known=True)
             self._followed = self._layer.selected_label
         self._update()
 
-    @guarded
-    def _update_later(self) -> None:
-        """Show the new table after pending events, because a run causes several."""
-        self._timer.start(0)
+    def _hear(self, event: Event) -> None:
+        if event.type == "features":
+            attempt(self, partial(self._timer.start, 0))  # once, because a run causes several
+        elif event.type == "selected_label":
+            self._follow()
+        elif event.type == "metadata":
+            self._show_state()
 
     @guarded
     def _update(self) -> None:
@@ -181,20 +178,21 @@ class ResultsPanel(Docked):
 
         def show(outcomes: list[Any]) -> None:
             for outcome, outer in zip(outcomes, others, strict=True):
-                layers.show_measurements(layer, outcome, seen, outer)
+                layers.show_measurements(self._viewer, layer, outcome, seen, outer)
             self.message.setText("")
 
         self.again.submit(lambda report: [run(report) for run in runs], show)
 
     def _find_open(self, alike: Callable[..., list[Layer]], name: str, identity: str) -> Layer:
         """Return a layer, or one of its name if it was opened again; None for ""."""
-        every = layers.images(self._viewer) + layers.labels(self._viewer)
-        found = [each for each in every if str(each.unique_id) == identity]
-        found = found or [each for each in alike(self._viewer) if each.name == name]
-        if name and not found:
+        if not name:
+            return None
+        same = (each for each in alike(self._viewer) if each.name == name)
+        found = layers.find(self._viewer, identity) or next(same, None)
+        if found is None:
             message = f"{name!r} must be open to measure again; got it closed. Open it."
             raise ValueError(message)
-        return found[0] if name else None
+        return found
 
     def _fill_table(self) -> None:
         layer = self._layer
@@ -343,9 +341,8 @@ class ResultsPanel(Docked):
     def _make_current(self) -> None:
         """Make the OpenGL context of the canvas current before a layer is removed.
 
-        napari 0.9 then sends pending commands to the current context. Outside of drawing there is
-        none: buffers of other layers are lost, and drawing these ends the process. This happens
-        when two layers are removed at once and then one is added.
+        napari 0.9 sends it commands then. Without one, buffers of other layers are lost, and the
+        process ends when two layers are removed at once, one is added, and all are drawn.
         """
         window = self
         while window.parentWidget() is not None:  # the main window, also from a floating dock
@@ -362,8 +359,3 @@ class ResultsPanel(Docked):
         if self._click in callbacks:
             callbacks.remove(self._click)
         QTimer.singleShot(0, self.below.leave)
-
-    def see(self, visible: bool) -> None:
-        """Remove the outlines when another form is in front."""
-        if not visible:
-            self.outlines.remove()

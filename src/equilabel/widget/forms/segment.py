@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,7 @@ TIPS = {
 
 # Fields that are not kept with labels: other layers, and what does not change the labels.
 NOT_KEPT = ("image", "markers", "mask", "connectivity", "new_layer", "show_preview")
+OPTIONS = {each.name for each in fields(Choices)}
 OF_THRESHOLD = ("method", "block_size", "dark", "automatic", "offset")
 
 
@@ -235,10 +236,7 @@ class SegmentFields(Form):
         if self.first:
             return
         self.first = self.values()
-        try:
-            last = json.loads(_store().value("fields", "{}"))
-        except ValueError:  # another program has written there
-            return
+        last = json.loads(_store().value("fields", "{}"))
         if last.keys() == self.first.keys() and isinstance(last["level"], str):
             self.set_values(last)  # a level is that of its image alone
 
@@ -269,12 +267,8 @@ class SegmentFields(Form):
             self.statistics.tick(name, values["statistics"][name])
 
     def choices(self) -> Choices:
-        others = ("unit", "depth", *(f"threshold.{name}" for name in OF_THRESHOLD))
-        given = {
-            name: getattr(each, "choice", each.value)
-            for name, each in self.kept.items()
-            if name not in others
-        }
+        fields = {name: each for name, each in self.kept.items() if name in OPTIONS}
+        given = {name: getattr(each, "choice", each.value) for name, each in fields.items()}
         markers, mask = (each.value and Source.of(each.value) for each in (self.markers, self.mask))
         given |= {
             "markers": markers,
@@ -294,21 +288,14 @@ class SegmentFields(Form):
 # ---- The form
 
 
-NO_LAYER = (
-    "an image layer must be open; got none. Open an image, or a sample under File > Open Sample > "
-    "equilabel, or choose a labels layer that is a mask. To measure labels, use 'Measure labels'."
+FOLLOWED = (  # events of a layer after which its pixels or its transform are others
+    *("data", "paint", "scale", "translate", "rotate", "shear", "affine"),
+    *("units", "axis_labels"),
 )
-FOLLOWED = ("data", "scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
 STAGES = (
     *("read", "background", "binarize", "close and open", "fill"),
     *("label", "split", "drop", "grow", "measure"),
 )
-
-
-def _followed(layer: Layer) -> list[Any]:
-    """List the events of a layer after which its pixels or its transform are others."""
-    names = (*FOLLOWED, "paint") if hasattr(layer.events, "paint") else FOLLOWED
-    return [getattr(layer.events, name) for name in names]
 
 
 class SegmentForm(RunForm):
@@ -319,10 +306,7 @@ class SegmentForm(RunForm):
     def __init__(self, napari_viewer: Viewer) -> None:
         fields = SegmentFields()
         super().__init__(napari_viewer, "Find objects", fields, fields.image)
-        self._replaced: Layer = None  # labels changed by hand that may be replaced
-        self._new = False  # whether the labels of the current run get a layer of their own
-        self._source: Any = None  # of the current run
-        self._values: dict[str, Any] = {}  # of its fields
+        self._warm: Any = ()  # kind of image for which functions were compiled
         self._drawn: Any = None  # position of the plane that napari has drawn
         self._queue: list[Layer] = []  # images whose objects are found after it
         self.choices = self.fields.choices
@@ -359,18 +343,20 @@ class SegmentForm(RunForm):
     @guarded
     def _set_layer(self) -> None:
         if self._layer is not None:
-            for event in _followed(self._layer):
-                event.disconnect(self._update_pixels)
-            self._layer.events.set_data.disconnect(self._see_drawn)
+            self._layer.events.disconnect(self._hear)
         self._layer, self.fields.source = self.fields.image.value, None
         if not self.running:
             self.message.setText("")  # the message was about another image
         if self._layer is not None:
-            for event in _followed(self._layer):
-                event.connect(self._update_pixels)
-            self._layer.events.set_data.connect(self._see_drawn)
+            self._layer.events.connect(self._hear)
             self._drawn = layers.position(self._viewer, self._layer)
         self._update_pixels()
+
+    def _hear(self, event: Event) -> None:
+        if event.type in FOLLOWED:
+            self._update_pixels()
+        elif event.type == "set_data":
+            self._see_drawn()
 
     @guarded
     def _update_pixels(self) -> None:
@@ -395,7 +381,7 @@ class SegmentForm(RunForm):
         """Use pixels that were changed in place: napari draws the same plane of an image again."""
         source, before = self.fields.source, self._drawn
         self._drawn = layers.position(self._viewer, self._layer)
-        if source is None or source.multiscale or source.is_mask:  # drawn for other reasons, too
+        if source is None or source.is_mask:  # which is drawn for other reasons, too
             return
         if self._drawn == before and source.data is self._layer.data:
             self._update_pixels()
@@ -406,7 +392,9 @@ class SegmentForm(RunForm):
         source = self.fields.source
         if source is None or not source.problem:
             kind = None if source is None else (source.data.dtype, source.rgb, source.roles)
-            self._warm_up_for(kind, partial(warm_up_segmenting, source, self.choices()))
+            if kind != self._warm:
+                self._warm = kind
+                self._warm_up.submit(partial(warm_up_segmenting, source, self.choices()))
 
     def hideEvent(self, event: Event) -> None:
         self.preview.hide()
@@ -461,31 +449,31 @@ class SegmentForm(RunForm):
     @guarded
     def _start(self) -> None:
         """Start a run, or say why it cannot start."""
-        source = self._take_source(NO_LAYER, self.fields.axes.roles)
+        source = self._take_source(self.fields.axes.roles)
         source = replace(source, is_mask=layers.source_of(self._layer).is_mask)
-        choices = self.choices()
-        if not self._may_replace(source.identity):
+        choices, values = self.choices(), self.fields.values()
+        if (target := self._choose_target(source.identity)) is None:
             return
-        self._source, self._values = source, self.fields.values()
-        _store().setValue("fields", json.dumps(self._values))
+        _store().setValue("fields", json.dumps(values))
         title = f"objects of {source.name!r}"
+        show = partial(self._show_outcome, source, values, *target)
         if not (size := large.explain_size(source, choices)):
-            self.begin(title, lambda report: segment_source(source, choices, report), STAGES)
+            self.begin(title, lambda report: segment_source(source, choices, report), show, STAGES)
             return
         if problem := large.explain_refusal(source, choices, size):
             raise ValueError(problem)
         wanted, place = self._ask_where(source, size)
         if wanted:
             work = partial(large.segment_large, source, choices, place)
-            self.begin(title, work, ("blocks",))  # the bar begins again with each stage
+            self.begin(title, work, show, ("blocks",))  # the bar begins again with each stage
 
-    def _may_replace(self, identity: str) -> bool:
-        """Ask what to do with labels that were changed by hand; return False to do nothing."""
+    def _choose_target(self, identity: str) -> tuple[Layer, str] | None:
+        """Return the labels that a run replaces, or None, and their changes; None to do nothing."""
         fields, earlier = self.fields, layers.find_result(self._viewer, identity)
-        used = earlier is not None and earlier in (fields.markers.value, fields.mask.value)
-        self._new, self._replaced = fields.new_layer.value or used, None
-        if self._new or earlier is None or not (changes := layers.describe_changes(earlier)):
-            return True
+        if fields.new_layer.value or earlier in (None, fields.markers.value, fields.mask.value):
+            return None, ""
+        if not (changes := layers.describe_changes(earlier)):
+            return earlier, ""
         answer = ask(
             self,
             "Replace labels",
@@ -493,9 +481,7 @@ class SegmentForm(RunForm):
             "If you keep it, the new labels get a layer of their own.",
             {"Keep it": "Accept", "Replace": "Destructive", "Cancel": "Reject"},
         )
-        if answer == "Replace":
-            self._replaced = earlier
-        return answer in ("Keep it", "Replace")
+        return {"Keep it": (None, ""), "Replace": (earlier, changes)}.get(answer)
 
     def _ask_where(self, source: Source, size: str) -> tuple[bool, Path | None]:
         """Ask whether to run, and where to store labels: None for a temporary folder."""
@@ -513,28 +499,26 @@ class SegmentForm(RunForm):
         place, _ = QFileDialog.getSaveFileName(self, "Store labels as", suggested, "Zarr (*)")
         return bool(place), Path(place) if place else None
 
-    def show_outcome(self, outcome: Outcome) -> None:
+    def _show_outcome(
+        self, source: Source, values: Any, target: Layer, changes: str, outcome: Outcome
+    ) -> None:
         """Show labels, tracks and results, and say what a person should know of them."""
-        outcome.metadata["form"], new = self._values, self._new
-        layer = layers.show_labels(self._viewer, outcome, new_layer=new, replace=self._replaced)
-        layers.show_tracks(self._viewer, outcome, new_layer=new)
+        outcome.metadata["form"], viewer = values, self._viewer
+        if target not in viewer.layers or layers.describe_changes(target) != changes:
+            target = None  # it was changed or removed during the run
+        beside = layers.find_result(viewer, source.identity) is not target
+        layer = layers.show_labels(viewer, outcome, target)
+        layers.show_tracks(viewer, outcome, beside=beside)
         self.fields.show_preview.value = False
         self.results.show_layer(layer)
         if outcome.tracks is not None and not self.results.colors.range.chosen:
             self.results.colors.column.value = "track"
-        name = outcome.metadata["image"]
         text = f"{self.results.summary.text()} {outcome.stored}".strip()
         text = text if outcome.metadata["objects"] else outcome.note
-        identity = outcome.metadata["layer"]
-        present = {str(each.unique_id) for each in self._viewer.layers}
-        chosen = self._layer is not None and str(self._layer.unique_id) == identity
-        self.message.setText(text if chosen else f"{name}: {text}")
-        if identity not in present:
-            inform(f"The image {name!r} was removed during the run; its labels are kept.")
-        elif chosen and self._source.data is not Source.of(self._layer).data:
-            inform(f"The pixels of {name!r} were replaced during the run: find its objects again.")
-        elif chosen and layers.changed_transform(self._layer, self._source.transform):
-            inform(f"Scale or position of {name!r} changed during the run: find its objects again.")
+        image, name = layers.find(viewer, source.identity), source.name
+        self.message.setText(text if image is self._layer is not None else f"{name}: {text}")
+        if image is None or not layers.unchanged(image, source):
+            inform(f"{name!r} was changed or removed during the run: its labels may not fit it.")
         if outcome.note:
             warn(outcome.note)
         QTimer.singleShot(0, self._run_next)

@@ -1,6 +1,5 @@
 """The table of objects, and the dock below the canvas that holds it and the plot."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,10 +28,7 @@ CORNERS = (  # given to the docks at the sides, which keep their height
 
 
 class ObjectModel(QAbstractTableModel):
-    """Qt model of a table: its columns as arrays, and the order of its rows.
-
-    Labels of objects are in the first column.
-    """
+    """Qt model of a table: its columns as arrays, labels first, and the order of its rows."""
 
     def __init__(self, parent: Any) -> None:
         super().__init__(parent)
@@ -114,12 +110,8 @@ class TableView(QTableView):
         self.selectionModel().selectionChanged.connect(self._select)
         self.objects.modelReset.connect(self._show_marked)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
-        self.offer("Copy rows with headers\tCtrl+C", self.copy)
-
-    def offer(self, words: str, act: Callable[..., None]) -> None:
-        """Add an entry to the context menu."""
-        action = QAction(words, self)
-        action.triggered.connect(act)
+        action = QAction("Copy rows with headers\tCtrl+C", self)
+        action.triggered.connect(self.copy)
         self.addAction(action)
 
     def keyPressEvent(self, event: Event) -> None:

@@ -18,9 +18,6 @@ from equilabel.widget.logic.planes import UNKNOWN, Histogram
 from .fields import HEIGHT, KEYS, LengthField, field, make_slider, set_range
 from .layout import Row, side_by_side
 
-# ---- The histogram
-
-
 EDGE = QColor(235, 170, 0)  # visible on dark and on light
 BAR = QColor(130, 150, 175)
 FOREGROUND = QColor(235, 170, 0, 150)
@@ -59,11 +56,9 @@ class HistogramView(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(self.rect(), QColor(0, 0, 0, 30))
-        text = self.palette().text().color()
         if not self.shown.counts.size:
-            painter.setPen(text)
-            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "no histogram")
             return
+        text = self.palette().text().color()
         base = self.height() - BELOW
         self._paint_bars(painter, base)
         for x in map(self.position, self.lines):
@@ -105,9 +100,6 @@ class HistogramView(QWidget):
         self._dragged = None
 
 
-# ---- The fields
-
-
 CHOICES = [
     ("One for each object", "per_object"),
     *((name.title(), name) for name in ("otsu", "li", "triangle", "yen", "isodata", "mean")),
@@ -130,11 +122,7 @@ STEPS = 1000  # of a slider over the range of an image
 
 
 class ThresholdField:
-    """The threshold: a method that finds it, or a number.
-
-    `choose` is called when another method is chosen, `move` when the threshold has changed, and
-    `say` with a remark on the threshold for the user, or "".
-    """
+    """A method or a level; calls `choose` and `move` on changes, `say` with a remark."""
 
     method = field(ComboBox, "Threshold", TIPS["method"], choices=CHOICES, then="_change_method")
     offset = field(FloatSpinBox, "", min=-1e9, max=1e9, step=1.0, then="_update")
@@ -146,7 +134,6 @@ class ThresholdField:
     ) -> None:
         self._choose, self._tell, self._say = choose, move, say
         self._estimate: float | None = None
-        self._known = float("nan")  # the last estimate that is a number
         self.histogram = HistogramView()
         self.slider, self.range = make_slider(), make_slider(several=True)
         tip = describe("block_size")
@@ -196,10 +183,7 @@ class ThresholdField:
         return self._estimate if isinstance(choice, str) else choice
 
     def show_histogram(self, histogram: Histogram) -> None:
-        """Show the histogram of an image, and set the range of the sliders to its range.
-
-        The range is wider if a person has set a value outside of it.
-        """
+        """Show a histogram, and set the sliders to its range, wider for values a person set."""
         self.histogram.shown = histogram
         self._show_lines()
         if not histogram.counts.size:
@@ -218,7 +202,6 @@ class ThresholdField:
     def show_estimate(self, found: float | None, remark: str) -> None:
         """Show the threshold that a run will find, and a remark on it."""
         self._estimate = found
-        self._known = self._known if found is None else found
         automatic = self.method.value not in (*MANUAL, "local")
         if automatic and found is not None:
             with signals_blocked(self.slider):
@@ -245,7 +228,8 @@ class ThresholdField:
     def _change_method(self, *_: object) -> None:
         if self.method.value == "hysteresis":
             low, high = self.range.minimum(), self.range.maximum()
-            middle = self._known if low < self._known < high else (low + high) / 2
+            known = self.slider.value()
+            middle = known if low < known < high else (low + high) / 2
             with signals_blocked(self.range):
                 self.range.setValue((middle - (middle - low) / 4, middle + (high - middle) / 4))
         self._show_fields()

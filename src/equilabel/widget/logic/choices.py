@@ -35,12 +35,7 @@ GROUPS = (TICKED, "Size and position", "Shape", "Gray values", "Moments")
 
 @dataclass(frozen=True)
 class Choices(SegmentOptions):
-    """The values of the form on which labels and table depend.
-
-    Lengths and sizes are numbers of pixels, or text with a unit. `color` says how an RGB image
-    becomes gray. `markers` and `mask` are labels layers. `properties` are those besides the label;
-    None means the usual ones.
-    """
+    """The values of the form: lengths are pixels or text with a unit, markers and mask layers."""
 
     color: str = "gray"
     channel: int = 0
@@ -51,10 +46,7 @@ class Choices(SegmentOptions):
     def prepare(
         self, source: Source, pixels: HostArray, axes: Iterable[int], stride: int = 1
     ) -> HostArray:
-        """Subtract the background and smooth, as a run does, in pixels along some axes of a layer.
-
-        Every `stride`-th pixel along each axis is given. Only axes of space are smoothed.
-        """
+        """Subtract the background and smooth, as a run does, pixels of some axes of a layer."""
         axes = list(axes)
         radii, widths = (
             self.lengths(source, name, axes, stride) for name in ("background", "sigma")
@@ -68,11 +60,7 @@ class Choices(SegmentOptions):
             return equilabel.smooth(pixels, widths) if any(widths) else pixels
 
     def arguments(self, source: Source) -> dict[str, Any]:
-        """Return the arguments of `equilabel.segment` for the arranged image of a layer.
-
-        Only those that differ from the defaults, in the order of the signature. Markers and mask
-        are sources.
-        """
+        """Return the arguments of `equilabel.segment` that differ from their defaults, in order."""
         parameters = signature(equilabel.segment).parameters
         defaults = {name: each.default for name, each in parameters.items()}
         wanted = {name: getattr(self, name, usual) for name, usual in defaults.items()}

@@ -35,10 +35,7 @@ WHOLE = {
 
 
 def explain_size(source: sources.Source, choices: Choices) -> str:
-    """Say that a layer is segmented block by block, and the memory it would need; "" if it fits.
-
-    Also "" without Dask and Zarr: then reading the layer raises an error.
-    """
+    """Say that a layer does not fit into memory; "" if it does, or without Dask and Zarr."""
     need, left = sources.forecast(source, choices.arguments(source)), memory.free()
     if need <= left or not all(find_spec(name) for name in NEEDED):
         return ""
@@ -47,10 +44,7 @@ def explain_size(source: sources.Source, choices: Choices) -> str:
 
 
 def explain_refusal(source: sources.Source, choices: Choices, size: str) -> str:
-    """Say which fields cannot be used block by block, and what to do; "" if all can.
-
-    `size` is the text of `explain_size`.
-    """
+    """Say which fields cannot be used block by block, and what to do; "" if all can."""
     taken = signature(equilabel.segment_chunked).parameters
     refused = [WHOLE[name] for name in choices.arguments(source) if name not in taken]
     measured = choices.properties or ()
@@ -77,12 +71,7 @@ def suggest_place(source: sources.Source) -> Path:
 def segment_large(
     source: sources.Source, choices: Choices, place: Path | None, report: Callable[..., None]
 ) -> Outcome:
-    """Find and measure the objects of a layer block by block, and store labels as a Zarr.
-
-    A cancelled run is resumed if it has the same `place`; without a place, a temporary folder is
-    used, which is removed with its layer or when napari ends. `report` is called with the name of a
-    stage, the blocks done and the number of blocks; an exception that it raises ends the run.
-    """
+    """Find objects block by block, with labels in a Zarr at `place` or a temporary folder."""
     from equilabel.chunked.viewing import open_levels
 
     started = perf_counter()
@@ -99,10 +88,7 @@ def segment_large(
     stored = f"Its labels are in {str(out)!r}."
     if folder is not None:
         weakref.finalize(levels[0], shutil.rmtree, folder, ignore_errors=True)
-        stored = (
-            f"Its labels are in a temporary folder, {str(folder)!r}, which is removed when their "
-            "layer is removed or napari ends."
-        )
+        stored += " This temporary folder is removed with its layer, or when napari ends."
     features, made = describe_segmentation(source, choices, found, chunked=True)
     made |= {"parameters": arguments, "seconds": perf_counter() - started, "stored": str(out)}
     note = "" if found.num else NO_OBJECTS.format(source.name)

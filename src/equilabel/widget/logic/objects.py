@@ -13,9 +13,6 @@ from equilabel.segmentation.result import meets
 from equilabel.storage.table import as_table, columns_of, find_objects, labels_of
 from equilabel.widget import Table
 
-# ---- Features
-
-
 INTENSITY = "intensity"  # prefix of columns of gray values
 
 PLACES = {"centroid": ("", ""), "centroid_weighted": (" weighted",) * 2, "bbox": (" from", " to")}
@@ -36,18 +33,11 @@ RUN = ("properties", "color", "intensity", "layer", "parents")  # what a run mea
 
 
 def measured_before(made: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """List the ways in which objects were measured: statistics, color, image, and parents.
-
-    Image and parents are a name and an identity, both "" for none.
-    """
-    runs = []
-    if "parameters" in made:
-        names = made["parameters"].get("properties") or ()
-        runs.append((names, made["color"], made["image"], made["layer"], ("", "")))
-    runs += [tuple(run[name] for name in RUN) for run in made.get("measured", {}).get("runs", ())]
+    """List what runs measured: statistics, color, then name and identity of image and parents."""
+    runs = [made] if "parameters" in made else []
     return [
-        (tuple(name for name in names if name != "label"), color or "gray", image, parents)
-        for names, color, *image, parents in runs
+        (run["properties"], run["color"], (run["intensity"], run["layer"]), run["parents"])
+        for run in [*runs, *made.get("measured", {}).get("runs", ())]
     ]
 
 
@@ -66,13 +56,7 @@ def _add_run(earlier: Mapping[str, Any], made: Mapping[str, Any]) -> list[dict[s
 def merge_measurements(
     features: Table, made: Mapping[str, Any], outcome: Any
 ) -> tuple[Table, dict[str, Any]]:
-    """Add the outcome of `measure_source` to the features of a labels layer, and to its metadata.
-
-    There is a row for each measured label. A column of the same name is replaced, unless it has
-    gray values of another image: then the name of that image is added to the new one. All other
-    columns are kept, by label, but without what was measured of labels that are gone. New columns
-    come last. Of parents, only the number of their children is new.
-    """
+    """Add measurements to features and metadata; gray values of another image get new columns."""
     new, earlier, image = outcome.features, made.get("measured", {}), outcome.metadata.get("layer")
     images = {name: made["layer"] for name in made.get("columns", ()) if _is_gray(name)}
     images |= earlier.get("images", {})  # the identity of the image of each column
@@ -120,11 +104,7 @@ def find_kept(features: Table, *filters: Any, known: Iterable[str] = ()) -> Host
 
 
 def keep_objects(labels: Array, features: Table, kept: HostArray) -> tuple[HostArray, Table]:
-    """Drop all objects except those of the rows that are kept, and number these from 1.
-
-    Returns labels of the same shape and type, and their features, in which "label_before" is the
-    previous label of an object.
-    """
+    """Keep some objects, numbered from 1: return pixels, and features with `label_before`."""
     from skimage.util import map_array
 
     before, pixels = labels_of(features), np.asarray(labels)
@@ -150,8 +130,6 @@ def change_objects(
 ) -> tuple[tuple[HostArray, ...], Any]:
     """Return indices of pixels and their new labels, to "merge", "split" or "delete" objects.
 
-    Merged objects get the smallest of their labels. Of a split one, the first part keeps the label.
-
     >>> change_objects(np.array([1, 0, 2]), [1, 2], "merge", 1.0)
     ((array([0, 2]),), 1)
     """
@@ -169,28 +147,20 @@ def change_objects(
     for depth in DEPTHS:
         parts = equilabel.split_touching(plane, tolerance=depth, spacing=spacing)
         if parts.max() > 1:
-            values = [0, chosen[0], *_free_labels(labels, int(parts.max()) - 1)]
+            first, top = int(labels.max()) + 1, np.iinfo(labels.dtype).max
+            values = [0, chosen[0], *range(first, first + int(parts.max()) - 1)]
+            if values[-1] > top:
+                message = (
+                    f"labels must be less than {top} for an object to be split; got {first - 1}. "
+                    "Right-click on the layer and convert it to int32."
+                )
+                raise ValueError(message)
             return places, np.array(values, labels.dtype)[parts.reshape(mask.shape)[mask]]
     message = (
         f"an object must have a neck to be split; got none in object {chosen[0]}. "
         "Paint a line of background across it."
     )
     raise ValueError(message)
-
-
-def _free_labels(labels: HostArray, count: int) -> list[int]:
-    """Return numbers that are no labels yet: the next ones, or others if their type ends before."""
-    last, top = int(labels.max()), int(np.iinfo(labels.dtype).max)
-    if last + count <= top:
-        return list(range(last + 1, last + count + 1))
-    free: list[int] = np.setdiff1d(np.arange(1, min(top, 2**16) + 1), labels)[:count].tolist()
-    if len(free) < count:
-        message = (
-            f"labels must leave {count} of their numbers, 1 to {top}, free for parts; got less. "
-            "Right-click on the layer and convert it to int32."
-        )
-        raise ValueError(message)
-    return free
 
 
 def limits(values: HostArray) -> tuple[float, float]:
@@ -203,14 +173,8 @@ def limits(values: HostArray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-# ---- Objects as text
-
-
 def show_objects(features: Table, made: Mapping[str, Any]) -> tuple[Table, list[str]]:
-    """Return the table to show for a labels layer, and descriptions of its columns.
-
-    `made` is our metadata of the layer.
-    """
+    """Return the table to show for a labels layer, and descriptions of its columns."""
     table = as_table(features, known=column_types(made)).rename(columns=str)
     names = sorted(table.columns, key=lambda name: name.startswith("bbox"))
     headers = [heading(name, made) for name in names]
@@ -241,10 +205,7 @@ def sort_rows(values: HostArray, *, descending: bool) -> HostArray:
 
 
 def heading(column: str, made: Mapping[str, Any]) -> str:
-    """Return the name of a column for the screen, with its unit.
-
-    `made` is our metadata of the layer. Coordinates have the names of axes.
-    """
+    """Return the name of a column for the screen, with its unit."""
     unit = unit_of(column, made)
     return f"{title(column, made)} [{unit}]" if unit else title(column, made)
 

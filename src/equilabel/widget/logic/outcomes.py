@@ -19,18 +19,10 @@ from equilabel.widget import Table
 
 from .choices import Choices
 from .planes import Plane
-from .scripts import batch_command, python_line, show_line, why_no_command
+from .scripts import batch_command, python_line, why_no_command
 from .sources import Source, check_memory, labels_transform, name_axes
 
-Report = Callable[..., None]
-"""Called with the name of each stage before it starts; an exception that it raises ends the run."""
-
-
-def silent(*_: object) -> None:
-    """Report nothing."""
-
-
-# ---- Errors in words
+Report = Callable[..., None]  # called with each stage; an exception that it raises ends the run
 
 
 def explain(error: BaseException) -> str:
@@ -56,57 +48,30 @@ def explain(error: BaseException) -> str:
     )
 
 
-# ---- Compiling before the first run
-
-
 SIDE = 16
-FEW = {"space": SIDE, "time": 2, "channel": 1}  # smallest length of an axis
 
 
-def warm_up_segmenting(source: Source | None, choices: Choices, report: Report = silent) -> None:
+def warm_up_segmenting(source: Source | None, choices: Choices, report: Report) -> None:
     """Segment a tiny image of the type, axes and channels of a layer, or any tiny image."""
     if source is None:
-        equilabel.segment(_noise((SIDE, SIDE), np.dtype("u2")))
-    else:
-        tiny = miniature(source, choices.channel + 1, dark=choices.dark)
-        choices = replace(choices, markers=None, mask=None)
-        rank = len(tiny.shape)
-        plane = Plane(tiny, choices, (0,) * rank, (rank - 2, rank - 1))
-        level = None if choices.threshold == "local" else 1.0
-        outline(plane.find_objects(plane.prepare(plane.read()), level))  # the stages of the preview
-        segment_source(tiny, choices, report)
+        equilabel.segment(np.tri(SIDE, dtype="u2"))
+        return
+    tiny = miniature(source)
+    choices = replace(choices, markers=None, mask=None, channel=0)
+    rank = len(tiny.shape)
+    plane = Plane(tiny, choices, (0,) * rank, (rank - 2, rank - 1))
+    level = None if choices.threshold == "local" else 1.0
+    outline(plane.find_objects(plane.prepare(plane.read()), level))  # the stages of the preview
+    segment_source(tiny, choices, report)
 
 
-def warm_up_measuring(
-    labels: Source, image: Source | None, properties: tuple[str, ...], report: Report = silent
-) -> None:
-    """Measure tiny labels of the type and axes of a layer."""
-    tiny = miniature(labels)
-    values = None if image is None else miniature(replace(image, roles=labels.roles))
-    first = tuple(slice(1 if role == "time" else None) for role in labels.roles)
-    pixels = np.zeros_like(tiny.data)
-    pixels[first] = tiny.data[first]  # so that no label is in two frames
-    measure_source(replace(tiny, data=pixels), values, properties, report)
-
-
-def miniature(source: Source, channels: int = 1, *, dark: bool = False) -> Source:
-    """Return a tiny source of the same type, number of axes and transform, with objects in it."""
-    shape = tuple(
-        max(FEW[role], channels) if role == "channel" else FEW[role] for role in source.roles
-    )
-    pixels = _noise(shape, np.dtype(source.data.dtype), dark=dark)
-    if source.rgb:
-        pixels = np.stack([pixels] * source.data.shape[-1], axis=-1)
-    return replace(source, data=pixels, multiscale=False)
-
-
-def _noise(shape: tuple[int, ...], dtype: Any, *, dark: bool = False) -> HostArray:
-    """Return an image with objects whose rows join late, so that labels must be renumbered."""
-    objects = np.random.default_rng(0).random(shape) < 0.4
-    return np.where(objects != dark, 9, 0).astype(dtype)
-
-
-# ---- Runs
+def miniature(source: Source) -> Source:
+    """Return a tiny source of the same type, axes and transform, with objects that join late."""
+    few = {"space": SIDE, "time": 2, "channel": 2}
+    shape = [min(each, few[role]) for each, role in zip(source.shape, source.roles, strict=True)]
+    shape += source.data.shape[len(shape) :]  # colors
+    pixels = np.where(np.random.default_rng(0).random(shape) < 0.4, 9, 0)
+    return replace(source, data=pixels.astype(source.data.dtype), multiscale=False)
 
 
 KEY = "equilabel"  # in the metadata of layers that equilabel made
@@ -119,20 +84,15 @@ NO_OBJECTS = (
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The result of a run for a labels layer.
+    """The result of a run for a labels layer: labels with its axes, and row i for label i."""
 
-    Labels have the axes of the layer, and are a Dask array if they are in a file: then `levels` has
-    all resolutions, finest first, and `stored` is a sentence about the file. Row i of the features
-    is label i. The metadata are enough to repeat the run; the note is for the user.
-    """
-
-    labels: Any
+    labels: Any  # a Dask array if they are in a file
     features: Table
     transform: dict[str, Any]
-    metadata: dict[str, Any]
-    note: str = ""
-    levels: tuple[Any, ...] = ()
-    stored: str = ""
+    metadata: dict[str, Any]  # enough to repeat the run
+    note: str = ""  # for the user
+    levels: tuple[Any, ...] = ()  # of labels in a file: all resolutions, finest first
+    stored: str = ""  # a sentence about the file
     parents: Any = None  # an outcome for the labels that the objects lie in
     tracks: Any = None  # what `trace_tracks` returns
 
@@ -167,11 +127,7 @@ def segment_source(source: Source, choices: Choices, report: Report) -> Outcome:
 def trace_tracks(
     source: Source, found: equilabel.Segmentation
 ) -> tuple[HostArray, dict[int, list[int]]] | None:
-    """Return the track, and the place in the labels layer, of each object; and parents of tracks.
-
-    They are data and graph of a tracks layer: (N, 1 + axes), by track and frame. Returns None if
-    the first axis of the labels layer is not the only one of time: tracks layers need that.
-    """
+    """Return data and graph of a tracks layer; None if its first axis would not be that of time."""
     roles = source.roles[source.drops_channel :]
     if roles.count("time") != 1 or roles[0] != "time":
         return None
@@ -198,10 +154,12 @@ def describe_segmentation(
         "layer": source.identity,
         "path": source.path,
         "beside": {each.name: each.identity for each in (choices.markers, choices.mask) if each},
-        "color": choices.color if source.rgb else "",
+        "properties": choices.properties or (),
+        "color": choices.color,
+        "intensity": source.name,
+        "parents": ("", ""),
         **{name: getattr(found, name) for name in REPORTED},
         "python": python_line(source, choices, chunked=chunked),
-        "show": show_line(source),
         "batch": "" if problem else batch_command(source, choices, chunked=chunked),
         "no_batch": problem,
     }
@@ -232,21 +190,16 @@ def measure_source(
     color: str = "gray",
     parents: Source | None = None,
 ) -> Outcome:
-    """Measure the objects of a labels layer, and the gray values of an image layer.
-
-    Labels that repeat along channels are measured once. `report` is called before each stage. With
-    the labels of `parents`, the objects get those they lie in, and the parents their number.
-    """
+    """Measure objects, gray values of an image, and in which of the `parents` each object lies."""
     import pandas as pd
 
     started = perf_counter()
-    beside = (("image", image, "the image they were made from"),)
-    for name, each, remedy in (*beside, ("parents", parents, "labels of the same image")):
+    for name, each in (("image", image), ("parents", parents)):
         fits = each is None or each.shape == labels.shape or (each is image and each.holds(labels))
         if each is not None and not fits:
             message = (
                 f"{name} must have the shape of the labels, {labels.shape}; got {each.shape} for "
-                f"{each.name!r}. Choose {remedy}, or none."
+                f"{each.name!r}. Choose another layer, or none."
             )
             raise ValueError(message)
     report("read")

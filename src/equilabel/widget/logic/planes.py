@@ -13,9 +13,6 @@ from equilabel.quantities import size_in_pixels
 from .choices import Choices
 from .sources import Source
 
-# ---- Histogram and threshold
-
-
 BINS = 128
 SAMPLE = 2**21  # most pixels of a histogram
 EXACT = 2**24  # most pixels for a threshold
@@ -25,10 +22,7 @@ PLACES = 3  # blocks of a sample along each axis, if pixels need their neighbors
 
 
 class Histogram(NamedTuple):
-    """Smallest and largest gray value, pixels per bin between them, and whether all are integers.
-
-    Without a finite pixel there are no bins. `gaps` counts the other pixels.
-    """
+    """Range of gray values, pixels per bin, if all are integers; how many are not finite."""
 
     low: float
     high: float
@@ -51,11 +45,7 @@ class Histogram(NamedTuple):
 
 UNKNOWN = Histogram(0.0, 0.0, np.zeros(0, np.int64), whole=False)
 
-Estimate = tuple[Histogram, float | None, str]
-"""A histogram, the threshold that a run will find, and a remark on it.
-
-The threshold is None if it is local or unknown.
-"""
+Estimate = tuple[Histogram, float | None, str]  # threshold of a run, None if local; a remark
 
 
 def compute_histogram(pixels: HostArray) -> Histogram:
@@ -77,10 +67,7 @@ def compute_histogram(pixels: HostArray) -> Histogram:
 def sample(
     pixels: HostArray, most: int = SAMPLE, places: int = 0, ndim: int | None = None
 ) -> HostArray:
-    """Return up to `most` pixels, evenly spread, or in blocks at several places along each axis.
-
-    Blocks are side by side in a new image. Axes after the first `ndim` are complete.
-    """
+    """Return up to `most` pixels, evenly spread, or in blocks at `places` along each axis."""
     shape = pixels.shape[:ndim]
     sides = list(shape)
     while math.prod(sides) > most:
@@ -95,17 +82,19 @@ def sample(
 
 
 def estimate_threshold(plane: "Plane") -> Estimate:
-    """Compute the histogram of the layer of a plane, and its threshold.
-
-    If the layer is not in memory, it is read whole only if it is small, else the plane.
-    """
+    """Compute histogram and threshold of a layer, or of its plane if it is large and on disk."""
     source, choices = plane.source, plane.choices
     filtered = bool(choices.sigma or choices.background)
     if source.lazy and source.data.nbytes > READ:
         pixels, exact, axes, stride = plane.read(), False, plane.axes, plane.stride
     else:
-        pixels, exact = _take(source, choices, filtered)
-        axes, stride = list(range(len(source.shape))), 1
+        pixels, axes, stride = source.pixels, list(range(len(source.shape))), 1
+        if source.channel is not None:
+            before = (slice(None),) * source.channel
+            pixels = pixels[(*before, slice(choices.channel, choices.channel + 1))]
+        some = sample(pixels, EXACT, PLACES * filtered, len(source.shape))
+        exact = some.size == pixels.size
+        pixels = np.asarray(source.as_gray(some, choices.color))
     shown = pixels
     found: Any = None
     method: Any = choices.threshold
@@ -122,24 +111,9 @@ def estimate_threshold(plane: "Plane") -> Estimate:
     return compute_histogram(shown), found if known else None, remark
 
 
-def _take(source: Source, choices: Choices, filtered: bool) -> tuple[HostArray, bool]:
-    """Return the gray values for a threshold, and whether these are all pixels."""
-    pixels = source.pixels
-    if source.channel is not None:
-        before = (slice(None),) * source.channel
-        pixels = pixels[(*before, slice(choices.channel, choices.channel + 1))]
-    some = sample(pixels, EXACT, PLACES * filtered, len(source.shape))
-    exact = some.size == pixels.size
-    return np.asarray(source.as_gray(some, choices.color)), exact
-
-
-# ---- The visible plane
-
-
 # Choices on which prepared pixels depend.
 PREPARING = attrgetter("color", "channel", "sigma", "background", "background_method")
 LARGEST = 2**24  # pixels of a plane; of larger ones every n-th pixel is used
-LARGEST_SPLIT = 2**22  # pixels of a plane whose objects are split in the preview
 
 
 class Plane(NamedTuple):
@@ -159,16 +133,6 @@ class Plane(NamedTuple):
         """Every `stride`-th pixel is used: 1 unless the plane is very large."""
         size = math.prod(self.source.shape[axis] for axis in self.displayed)
         return math.isqrt(size // (LARGEST + 1)) + 1
-
-    @property
-    def splits(self) -> bool:
-        """Whether objects are split: not on very large planes."""
-        sides = (-(-self.source.shape[axis] // self.stride) for axis in self.displayed)
-        return self._to_split and math.prod(sides) <= LARGEST_SPLIT
-
-    @property
-    def _to_split(self) -> bool:
-        return self.choices.split is not False or self.choices.markers is not None
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -202,20 +166,13 @@ class Plane(NamedTuple):
         return labels.read_part(tuple(index))
 
     def prepare(self, pixels: HostArray) -> HostArray:
-        """Subtract the background and smooth as a run does, but only in two dimensions.
-
-        A displayed axis of time is not smoothed.
-        """
+        """Subtract the background and smooth as a run does, but in this plane alone."""
         return self.choices.prepare(self.source, pixels, self.axes, self.stride)
 
     def find_objects(
         self, pixels: HostArray, threshold: float | tuple[float, float] | None
     ) -> HostArray:
-        """Label the objects of prepared pixels as a run does, but only in two dimensions.
-
-        The threshold is that of the image; None if it is local. Objects of a volume are not dropped
-        by size.
-        """
+        """Label prepared pixels as a run does, in this plane alone; local without a threshold."""
         source, choices, stride = self.source, self.choices, self.stride
         if threshold is None and choices.threshold != "local":
             return np.zeros(pixels.shape, np.int32)
@@ -246,11 +203,10 @@ class Plane(NamedTuple):
             widths = choices.widths(source, name).values()
             return max(widths) * finest / (min(distances) * stride)
 
+        by_shape = choices.split and choices.split_by == "shape"
         options |= {"spacing": distances, "grow": shortest("grow")}
-        if self.splits:
-            by_shape = choices.split and choices.split_by == "shape"
-            options["split"] = shortest("split") if by_shape else choices.split
-        for name in ("markers",) * self.splits + ("mask",):
+        options["split"] = shortest("split") if by_shape else choices.split
+        for name in ("markers", "mask"):
             if (layer := getattr(choices, name)) is not None and source.holds(layer):
                 found = self.read_labels(layer)
                 if not found.any() and name == "mask":  # other planes may have some
@@ -272,16 +228,15 @@ class Plane(NamedTuple):
         """Say how its objects differ from those of a run; "" if they do not."""
         choices = self.choices
         alone = set(self.source.space) != set(self.displayed)
-        wide = (choices.background, choices.sigma, choices.closing, choices.opening, choices.grow)
-        border = (choices.fill_holes, choices.exclude_border)
-        wide_threshold = choices.threshold in ("local", "per_object")
-        wide_threshold |= isinstance(choices.threshold, tuple)
+        steps = (
+            *(choices.background, choices.sigma, choices.closing, choices.opening, choices.grow),
+            *(choices.fill_holes, choices.exclude_border, choices.split, choices.markers),
+            choices.threshold in ("local", "per_object") or isinstance(choices.threshold, tuple),
+        )
         remarks = {
             f"one pixel in {self.stride} of a very large image": self.stride > 1,
-            "objects before they are split": self._to_split and not self.splits,
             "objects of any size": alone and choices.min_size,
-            "this plane alone, without its neighbors": alone
-            and any((*wide, *border, wide_threshold, self._to_split)),
+            "this plane alone, without its neighbors": alone and any(steps),
         }
         said = " and ".join(remark for remark, holds in remarks.items() if holds)
         return f"The preview shows {said}." if said else ""

@@ -6,22 +6,20 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
-
 from equilabel.storage.images import SUFFIXES, TIFF, read_header
 from equilabel.storage.tiff import describe_tiff
 
 from .choices import Choices
-from .sources import Source, labels_transform
+from .sources import Source
 
 WITHOUT_FILE = "image.tif"
+SHOW = (  # what a run found: image, roles of its axes
+    "; from equilabel.widget.viewer.layers import show_found; show_found(viewer, found, {}, {})"
+)
 
 
 def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> str:
-    """Return a line of Python that repeats a run in napari's console, if `chunked` block by block.
-
-    It assigns an `equilabel.Segmentation` to ``found``.
-    """
+    """Return a line for napari's console that assigns what a run finds to ``found``."""
     image = f"{_opened(source.name)}.data" + "[0]" * source.multiscale
     function = "segment_chunked" if chunked else "segment"
     imports = f"from equilabel import {function}"
@@ -64,44 +62,8 @@ def _opened(name: str) -> str:
     return f"viewer.layers[{name!r}]"
 
 
-def show_line(source: Source) -> str:
-    """Return Python that shows ``found`` of `python_line` where the labels of the run lie."""
-    labels, shape = "found.labels", [source.shape[axis] for axis in (*source.times, *source.space)]
-    if len(source.times) > 1:
-        labels += f".reshape({', '.join(map(str, shape))})"
-    order = np.argsort([*source.times, *source.space]).tolist()
-    if order != sorted(order):
-        labels += f".transpose({', '.join(map(str, order))})"
-    if (axis := source.channel) is not None and not source.drops_channel:
-        labels += f"[{':, ' * axis}None].repeat({source.shape[axis]}, {axis})"
-    words = "".join(f", {name}={value!r}" for name, value in _differences(source).items())
-    name = f"{source.name} objects"
-    return f"; viewer.add_labels({labels}, name={name!r}, features=found.features{words})"
-
-
-def _differences(source: Source) -> dict[str, Any]:
-    """Return what differs in the transform of labels from that of a layer without one."""
-    found: dict[str, Any] = {}
-    for name, value in labels_transform(source).items():
-        many = len(value)
-        if name in ("units", "axis_labels"):
-            given: Any = [str(each) for each in value]
-            usual: Any = ["pixel"] * many if name == "units" else list(map(str, range(-many, 0)))
-        else:
-            given = np.asarray(value).tolist()
-            usual = [float(name == "scale")] * many
-            usual = np.eye(many).tolist() if np.ndim(value) == 2 else usual
-        if given != usual:
-            found[name] = given
-    return found
-
-
 def batch_command(source: Source, choices: Choices, *, chunked: bool = False) -> str:
-    """Return a command that repeats a run on files; `why_no_command` says if it cannot.
-
-    ``image.tif`` stands for the file of a layer without one. Files that do not fit into memory are
-    labeled block by block if the run was `chunked`.
-    """
+    """Return a command that repeats a run; ``image.tif`` stands for a file that is unknown."""
     spacing, unit = source.pixel_size
     arguments = choices.arguments(source)
     if unit or set(spacing) != {1.0}:  # they override the pixel size and the unit of the file
@@ -157,10 +119,7 @@ def with_filters(line: str, filters: Sequence[Any]) -> str:
 def script_of(
     name: str, made: Mapping[str, Any], language: str, layers: Mapping[str, str]
 ) -> tuple[str, str]:
-    """Return the script, "python" or "batch", of the run that made a labels layer, and a remark.
-
-    The script is "" if there is none; `layers` are the names of the open layers by identity.
-    """
+    """Return the script of the run that made labels, "" if there is none, and a remark."""
     if "python" not in made:
         return "", (
             f"Only labels found by 'Label components' can be repeated, not {name!r}: "
@@ -173,12 +132,13 @@ def script_of(
     if language == "python":
         used = {made["image"]: made["layer"], **made.get("beside", {})}
         now = {_opened(name): _opened(layers.get(used[name], name)) for name in used}
+        script += SHOW.format(_opened(made["image"]), made["axes"])
         script = re.sub("|".join(map(re.escape, now)), lambda found: now[found[0]], script)
         closed = "".join(
             f" {name!r} of the run is not open now." for name in used if used[name] not in layers
         )
         image = layers.get(made["layer"], made["image"])
-        return script + made["show"], (
+        return script, (
             f"Copied a line of Python for {image!r}: paste it into the console of napari."
             f"{closed}{since}"
         )

@@ -40,11 +40,7 @@ GUESSED = {
 def guess_roles(
     shape: Sequence[int], names: Sequence[str] = (), few: int = FEW
 ) -> tuple[Role, ...]:
-    """Guess roles of axes from their names and their lengths.
-
-    Without names, the last two are space; of the axes before them, one of 2 to `few` pixels is
-    channels, one more is depth, and the others are time.
-    """
+    """Guess roles from names, or lengths: space, before it up to `few` channels, depth, time."""
     roles = _known_roles(shape, names)
     for axis in reversed(range(len(shape))):
         if roles[axis] is not None:
@@ -76,14 +72,13 @@ def name_axes(roles: Sequence[Role], axis_labels: Sequence[str] = ()) -> list[st
 
 def check_roles(roles: Sequence[Role]) -> str:
     """Return an error message if roles of axes cannot be combined, else ""."""
-    if "space" not in roles:
-        return "axes must include at least one of space; got none. Set one to space."
-    if (count := roles.count("channel")) > 1:
-        return (
-            f"axes must include at most one of channels; got {count}. "
-            "Set the others to time or space."
-        )
-    return ""
+    if "space" in roles and roles.count("channel") < 2:
+        return ""
+    got = ", ".join(roles)
+    return (
+        f"axes must include at least one of space and at most one of channels; got {got}. "
+        "Change them under Axes."
+    )
 
 
 # ---- Layers
@@ -108,10 +103,7 @@ class Source:
 
     @classmethod
     def of(cls, layer: Layer, roles: Sequence[Role] = (), few: int = FEW) -> Self:
-        """Return the source of a napari layer, without reading or copying pixels.
-
-        Roles of axes that are not given are guessed, as by `guess_roles`.
-        """
+        """Return the source of a napari layer, without reading pixels; roles may be guessed."""
         names = ("scale", "translate", "rotate", "shear", "units", "axis_labels")
         transform = {name: getattr(layer, name) for name in names}
         source = cls(
@@ -173,11 +165,7 @@ class Source:
 
     @property
     def pixel_size(self) -> tuple[tuple[float, ...], str]:
-        """The distance between neighboring pixels along each axis of space, and its unit.
-
-        The unit is that of the last axis of space; "" for pixels, and if the units of the axes
-        cannot be converted.
-        """
+        """Distance of pixels along each axis of space, and unit of the last; "" for pixels."""
         axes = self.space
         distances = [abs(float(self.transform["scale"][axis])) for axis in axes]
         units = [self.transform["units"][axis] for axis in axes]
@@ -241,11 +229,7 @@ class Source:
         return self.arrange(labels)[..., 0]
 
     def restore(self, labels: HostArray) -> HostArray:
-        """Return labels of an arranged image, of any resolution, in the order of axes of the layer.
-
-        An axis of channels is left out if it is the first; otherwise labels repeat along it, in a
-        read-only view.
-        """
+        """Return arranged labels with the axes of the layer; no channels if they come first."""
         if len(self.times) > 1:
             times = [self.shape[axis] for axis in self.times]
             labels = labels.reshape(*times, *labels.shape[1:])
@@ -260,11 +244,7 @@ class Source:
     def read(
         self, color: str = "gray", report: Callable[[str], None] = lambda _: None
     ) -> HostArray:
-        """Read all pixels into memory, as gray values if they have colors.
-
-        `report` is called with "read" before each piece; an exception that it raises ends the
-        reading. Raises MemoryError if image and labels do not fit into memory.
-        """
+        """Read all pixels in pieces, colors as gray; `report` is called before each piece."""
         check_memory(self)
         pixels = self.data
         if self.lazy:

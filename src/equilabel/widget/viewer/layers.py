@@ -21,16 +21,13 @@ from equilabel.array_types import HostArray
 from equilabel.widget import Layer, Viewer
 from equilabel.widget.logic import objects
 from equilabel.widget.logic.outcomes import KEY, Outcome
-from equilabel.widget.logic.sources import Source
-
-# ---- The canvas
-
+from equilabel.widget.logic.sources import Role, Source, labels_transform
 
 AROUND = 10  # pixels between an object that is moved into view and the edge of the canvas
 
 
 def factors(viewer: Viewer, layer: Layer) -> HostArray:
-    """Return how many units of the viewer a unit of a layer has along each axis, (ndim,)."""
+    """Return how many units of the viewer a unit of a layer is along each axis, (ndim,)."""
     units = viewer.dims.units  # None if they cannot be converted: napari then uses none
     known = units is not None and len(units) >= layer.ndim
     pairs = zip(layer.units, units[-layer.ndim :] if known else layer.units, strict=True)
@@ -46,11 +43,7 @@ def position(viewer: Viewer, layer: Layer) -> tuple[tuple[int, ...], tuple[int, 
 
 
 def go_to(viewer: Viewer, layer: Layer, low: Sequence[int], high: Sequence[int]) -> None:
-    """Show the plane of a box of pixels, and move the canvas just far enough to show the box.
-
-    The zoom stays. `low` and `high` are equal along axes that are not displayed. The layer has one
-    level; if it is rotated or its units are not those of the viewer, the box is centered.
-    """
+    """Show a box of pixels: its plane, and the least shift, or its middle if it is rotated."""
     offset = viewer.dims.ndim - layer.ndim
     factor = factors(viewer, layer)
     middle = np.asarray(layer.data_to_world((np.asarray(low) + high) / 2)) * factor
@@ -67,9 +60,6 @@ def go_to(viewer: Viewer, layer: Layer, low: Sequence[int], high: Sequence[int])
             moved = np.subtract(layer.data_to_world(shift), layer.data_to_world(0 * shift))
             middle[shown] = eye.center[-2:] + moved[shown]
         eye.center = (eye.center[0], *map(float, middle[shown]))
-
-
-# ---- Layers
 
 
 COLORS = 254  # colors of a scale; with missing values and background they fit into 8 bits
@@ -129,11 +119,19 @@ def made_by(layer: Layer) -> dict[str, Any]:
     return {} if layer is None else dict(layer.metadata.get(KEY, {}))
 
 
-def find_result(viewer: Viewer, identity: str) -> Layer:
-    """Return the labels layer that an earlier run made from a layer, or None.
+def find(viewer: Viewer, identity: str) -> Layer:
+    """Return the layer of an identity, or None; its name may have changed."""
+    return next((each for each in _all(viewer) if str(each.unique_id) == identity), None)
 
-    Layers are known by their identity, because others may get their names.
-    """
+
+def unchanged(layer: Layer, source: Source) -> bool:
+    """Return whether a layer has the pixels and the transform of a source made from it."""
+    same = Source.of(layer).data is source.data
+    return same and not _changed_transform(layer, source.transform)
+
+
+def find_result(viewer: Viewer, identity: str) -> Layer:
+    """Return the labels layer that a run made from the layer of this identity, or None."""
     for layer in reversed(labels(viewer)):
         made = made_by(layer)
         found = made.get("kind") == "segment" and made.get("layer") == identity
@@ -142,16 +140,8 @@ def find_result(viewer: Viewer, identity: str) -> Layer:
     return None
 
 
-def show_labels(
-    viewer: Viewer, outcome: Outcome, *, new_layer: bool = False, replace: Layer = None
-) -> Layer:
-    """Show the labels of a run in the layer of an earlier run on the image, or in a new layer.
-
-    A layer that was changed by hand is kept, unless it is the one to `replace`.
-    """
-    layer: Layer = None if new_layer else find_result(viewer, outcome.metadata["layer"])
-    if layer is not None and layer is not replace and describe_changes(layer):
-        layer = None
+def show_labels(viewer: Viewer, outcome: Outcome, layer: Layer) -> Layer:
+    """Show the labels of a run in the layer of an earlier run, or in a new layer for None."""
     in_memory = layer is not None and isinstance(layer.data, np.ndarray) and not outcome.levels
     if in_memory and layer.ndim == outcome.labels.ndim:
         reset_colors(layer)
@@ -182,10 +172,19 @@ def show_labels(
     return layer
 
 
-def show_tracks(viewer: Viewer, outcome: Outcome, *, new_layer: bool = False) -> None:
-    """Show the tracks of a run in a layer, in place of those of an earlier run on the image."""
+def show_found(
+    viewer: Viewer, found: equilabel.Segmentation, image: Layer, roles: Sequence[Role]
+) -> None:
+    """Show what `equilabel.segment` found in a layer, from napari's console, where the layer is."""
+    source, name = Source.of(image, roles), f"{image.name} objects"
+    labels, options = source.restore(found.labels), labels_transform(source)
+    add_labels(viewer, Labels(labels, name=name, features=found.features, **options))
+
+
+def show_tracks(viewer: Viewer, outcome: Outcome, *, beside: bool) -> None:
+    """Show the tracks of a run beside those of earlier runs on the image, or in their place."""
     made = {"kind": "tracks", "layer": outcome.metadata["layer"]}
-    for layer in [] if new_layer else _all(viewer):
+    for layer in [] if beside else _all(viewer):
         if made_by(layer) == made:
             viewer.layers.remove(layer)
     if outcome.tracks is not None:
@@ -217,11 +216,7 @@ _MARKS: WeakKeyDictionary[Layer, dict[str, Any]] = WeakKeyDictionary()
 def watch_painting(
     layer: Layer, *, found: bool = False, known: bool = False, seen: Any = None
 ) -> None:
-    """Note in the metadata of a layer from now on that it was painted, until that is undone.
-
-    "unmeasured" means since now, or since its state was `seen`, and "painted" since its labels were
-    `found`; of a layer that is `known`, nothing changes.
-    """
+    """Note in metadata that a layer was painted since it was measured, `seen` then, or `found`."""
     if known and layer in _MARKS:
         return
     if layer not in _MARKS:
@@ -273,22 +268,27 @@ def _compare_strokes(layer: Layer, *, replaced: bool = False) -> None:
 
 def set_transform(layer: Layer, transform: dict[str, Any]) -> None:
     """Set what differs from the transform of a layer: setting it draws the layer again."""
-    for name in changed_transform(layer, transform):
+    for name in _changed_transform(layer, transform):
         setattr(layer, name, transform[name])
 
 
-def changed_transform(layer: Layer, transform: dict[str, Any]) -> list[str]:
+def _changed_transform(layer: Layer, transform: dict[str, Any]) -> list[str]:
     """List what in the transform of a layer differs from another one."""
     present = Source.of(layer).transform
     return [name for name, value in transform.items() if not np.array_equal(present[name], value)]
 
 
-def show_measurements(layer: Layer, outcome: Outcome, seen: Any, outer: Layer = None) -> None:
-    """Add measurements to the features of a labels layer, and of the one its objects lie in.
-
-    The state of the layer was `seen` when it was measured.
-    """
-    parents = outcome.parents if outer is not None else None
+def show_measurements(
+    viewer: Viewer, layer: Layer, outcome: Outcome, seen: Any, outer: Layer
+) -> None:
+    """Add measurements to a labels layer, which was `seen` so, and to the outer one."""
+    if layer not in viewer.layers:
+        message = (
+            f"labels must stay open while they are measured; got {layer.name!r} removed. "
+            "Open them and measure again."
+        )
+        raise ValueError(message)
+    parents = outcome.parents if outer in viewer.layers else None
     for each, found in ((layer, outcome), *([(outer, parents)] if parents else ())):
         made = made_by(each)
         each.features, measured = objects.merge_measurements(each.features, made, found)
@@ -297,10 +297,7 @@ def show_measurements(layer: Layer, outcome: Outcome, seen: Any, outer: Layer = 
 
 
 def distinct_colors() -> CyclicLabelColormap:
-    """Make napari's default colors of labels, which begin again with the 50th.
-
-    Each layer has its own, because napari shuffles colors in place.
-    """
+    """Make napari's colors of labels, one map for each layer: napari shuffles them in place."""
     return label_colormap(49, background_value=0)
 
 
@@ -317,13 +314,7 @@ def color_labels(
     scale: Colormap | None,
     dtype: Any,
 ) -> DirectLabelColormap:
-    """Give each label the color of its value on a scale, and prepare the colormap for labels.
-
-    Without a scale, values are numbers of something, each of which has a color of its own.
-    Background is transparent; labels without a value or a row are gray. When a colormap is first
-    used, napari prepares it, which takes a second for 100,000 labels; here it can be done in a
-    thread.
-    """
+    """Give each label the color of its value on a scale, or a distinct one without a scale."""
     low, high = ends
     if scale is None:
         found = distinct_colors().map(np.nan_to_num(values).astype(np.int64))

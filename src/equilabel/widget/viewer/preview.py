@@ -21,18 +21,12 @@ from equilabel.widget.logic.sources import Source
 from . import layers
 from .tasks import Task, guarded, warn
 
-# ---- Outlines
-
-
 DIM = 0.2  # opacity of labels while outlines are drawn over them
 WIDEST = 3  # width of the outline of the preview in pixels
 
 
 class Overlay:
-    """A layer of outlines, which is added with the first outline, and which forms do not offer.
-
-    `colors` are those of outside, inside and edges of objects, and of objects in 3D.
-    """
+    """A layer of outlines that forms do not offer; colors: outside, inside, edge, 3D."""
 
     def __init__(self, viewer: Viewer, name: str, colors: Any, blending: str) -> None:
         self._viewer = viewer
@@ -101,22 +95,15 @@ class SelectedObjects(Overlay):
         self.put(data, source.transform)
 
 
-# ---- The preview
-
-
 COLORS = [(0, 0, 0, 0), (1, 0.85, 0.1, 0.16), (1, 0.85, 0.1, 1)]
-NO_PLANE = "The preview needs the 2D view."
-CHANNELS_SHOWN = (
-    "The canvas shows the axis of channels: press Ctrl+E until it shows the image. The preview "
-    "outlines objects in one channel."
+NO_PLANE = (
+    "The preview needs the 2D view, without the axis of channels: press Ctrl+E until it shows the "
+    "image."
 )
 
 
 class LivePreview(QObject):
-    """Histogram, threshold, and outlines of the objects that a run would find on the visible plane.
-
-    They follow the fields of a form and the viewer.
-    """
+    """Histogram, threshold and outlines that follow the fields of a form and the viewer."""
 
     def __init__(self, viewer: Viewer, fields: Any, form: QWidget) -> None:
         super().__init__(form)
@@ -143,12 +130,10 @@ class LivePreview(QObject):
 
     @property
     def waiting(self) -> bool:
-        """Whether a histogram is being computed."""
         return self._histogram.running
 
     @property
     def drawing(self) -> bool:
-        """Whether the outline will be drawn soon."""
         return bool(self._timer.isActive()) or self._drawing.running
 
     def set_layer(self, layer: Layer) -> None:
@@ -210,7 +195,7 @@ class LivePreview(QObject):
         self._match_channel(source)
         plane = Plane(source, fields.choices(), *layers.position(self._viewer, self._layer))
         if len(plane.displayed) != 2 or source.channel in plane.displayed:
-            self._remove(NO_PLANE if len(plane.displayed) != 2 else CHANNELS_SHOWN)
+            self._remove(NO_PLANE)
             return
         if not fields.count.text():  # the first time, when functions are compiled
             fields.show_count("finding objects ...", "")

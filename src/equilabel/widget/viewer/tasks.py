@@ -18,9 +18,6 @@ from equilabel.devices import compiling
 from equilabel.devices.threads import interruptible, reporting
 from equilabel.widget.logic.outcomes import explain
 
-# ---- Notifications
-
-
 SLIDING = 300  # milliseconds in which napari moves a notification into view
 
 
@@ -44,10 +41,7 @@ def _unfold() -> None:
 
 
 def tell(form: Any, text: str, say: Callable[[str], None] = warn) -> None:
-    """Tell something in a notification, and in the line for messages of the form around a widget.
-
-    There it stays, and is a sentence.
-    """
+    """Tell something in a notification, and as a sentence in the message line of the form."""
     if not isalive(form):  # its viewer was closed
         return
     say(text)
@@ -64,10 +58,7 @@ def sentence(text: str) -> str:
 
 
 def ask(form: QWidget, title: str, text: str, more: str, buttons: dict[str, str]) -> str:
-    """Ask a question above a form, with buttons and their roles; return the pressed button.
-
-    The Enter key presses the first button.
-    """
+    """Ask a question and return the pressed button; the Enter key presses the first."""
     box = QMessageBox(form)
     box.setWindowTitle(title)
     box.setText(text)
@@ -100,18 +91,11 @@ def guarded(slot: Callable[..., Any]) -> Callable[..., None]:
     return call
 
 
-# ---- Tasks
-
-
 LEAST = 0.01  # of a stage, by which its bar moves
 
 
 class _Worker(FunctionWorker):
-    """A worker of napari that does not change the filters of warnings.
-
-    That of superqt replaces the filters, which all threads share, and restores them after its work.
-    If another thread does so at the same time, they stay replaced or are restored too early.
-    """
+    """A worker that leaves the filters of warnings alone, which all threads share."""
 
     def run(self) -> None:
         """Do the work; Qt calls it in a thread."""
@@ -159,12 +143,10 @@ class _Reporter(QObject):
 
 
 class Task(QObject):
-    """Runs functions in threads, one after the other; `title` says what they do.
+    """Runs functions in threads, one after the other; `say` is called with the message of an error.
 
-    A function is called with another one, `report`, which it calls with the name of each stage and,
-    if it works block by block, with the blocks done and the number of blocks. It ends before its
-    next piece of work when it is cancelled, or when another one is submitted. `say` is called with
-    the message of an error.
+    A function gets `report`, to be called with the name of each stage, blocks done and all blocks.
+    It ends before its next piece of work when it is cancelled, or when another one is submitted.
     """
 
     advanced = Signal(str, float)  # the current stage, and how many stages are done
@@ -236,7 +218,7 @@ class Task(QObject):
     def _end(self, how: str, result: Any) -> None:
         self.running = False
         self._stop.set()
-        owner = getattr(self._then, "__self__", None)
+        owner = getattr(getattr(self._then, "func", self._then), "__self__", None)
         if isinstance(owner, QObject) and not isalive(owner):  # its viewer was closed
             return
         if how == "done" and self._then is not None:
