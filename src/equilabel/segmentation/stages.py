@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,6 @@ from equilabel.arguments import check_choice, check_flag, check_whole, shown
 from equilabel.devices import fetch, is_on_cuda, library
 from equilabel.labeling import paint
 from equilabel.measuring import PROPERTIES, DeviceTable, check_spacing, count_labels
-from equilabel.measuring.properties import make_plan
 
 from .binarization import apply_threshold
 from .checks import beside, check_block, check_markers, finite, place_like
@@ -26,10 +24,10 @@ from .result import columns_in, meets, refuse_columns
 from .splitting import (
     check_share,
     make_rule,
-    shape_properties,
     split_components,
     split_otherwise,
     usual_tolerance,
+    with_shapes,
 )
 from .thresholds import ThresholdedImage, from_mask
 
@@ -93,14 +91,9 @@ class Splitting(NamedTuple):
         """Whether components are measured first, because convex ones are not split."""
         return self.needed and self.markers is None and self.by == "shape"
 
-    def first(self, request: Request) -> Request:
+    def first(self, request: Request, device: str) -> Request:
         """Return what to count of components before they are split: where necks matter, shapes."""
-        if not self.at_necks:
-            return request
-        layout = request.plan.layout
-        wanted = shape_properties(layout.rank)
-        plan = make_plan(wanted, (), layout.axes, layout.stacked, even=True)
-        return replace(request, plan=plan, columns_on=None)
+        return with_shapes(request, first=device == "cpu") if self.at_necks else request
 
 
 # ---- Columns of the table
