@@ -548,7 +548,7 @@ def test_a_descent_that_comes_round_again_ends():
     def means(threshold):  # from 1 to 2 (e - 1), and back
         return steps[1.0 if threshold < 2.5 else 2.0]
 
-    assert descend(1.0, 0.0, means) == pytest.approx(2 * (np.e - 1))
+    assert descend(1.0, lambda change: change <= 0, means) == pytest.approx(2 * (np.e - 1))
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])

@@ -212,7 +212,9 @@ def grow(
     far = pixels * min(distances)
     if mask is None and image is None and min(far / min(distances), max(source.shape)) <= REACH:
         even = len(set(distances)) == 1
-        return _expand(source, pixels if even else far, (1,) * rank if even else distances)
+        grown: HostArray
+        grown = _expand(source, pixels if even else far, (1,) * rank if even else distances)
+        return grown
     numbers = fetch(source)
     masks = None if mask is None else beside("mask", mask, numbers).astype(bool)
     images = None if image is None else beside("image", image, numbers)
@@ -226,7 +228,7 @@ def grow(
 REACH = 2**9  # pixels from which on scikit-image is as fast
 
 
-def _expand(labels: Array, far: float, spacing: Sequence[float]) -> HostArray:
+def _expand(labels: Array, far: float, spacing: Sequence[float]) -> Array:
     """Return labels grown by a distance along the last axes.
 
     Squared distances are whole numbers if those of neighboring pixels, `spacing`, are.
@@ -250,8 +252,7 @@ def _expand(labels: Array, far: float, spacing: Sequence[float]) -> HostArray:
     for axis, (length, step, reach) in enumerate(zip(axes, spacing, reaches, strict=True)):
         inner = math.prod(axes[axis + 1 :])
         squares, near = along(near, length, inner, dtype.type(step), reach, *kinds, squares)
-    grown: HostArray = near.view(labels.dtype).reshape(labels.shape)
-    return grown
+    return near.view(labels.dtype).reshape(labels.shape)
 
 
 def _grow_one(

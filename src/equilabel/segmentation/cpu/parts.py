@@ -225,18 +225,11 @@ def copy_cells(labels, shape, label, origin, sides, cells):
     columns = sides[-1]
     low = max(-origin[-1], 0)
     high = min(shape[-1] - origin[-1], columns)
+    cells[:] = BEYOND
     for row in range(cells.size // columns):
         start, out = row_start(row, shape, origin, sides), cells[row * columns :][:columns]
-        if start < -1:
-            for x in range(columns):
-                out[x] = BEYOND
-            continue
-        for x in range(low):
-            out[x] = BEYOND
-        for x in range(low, high):
+        for x in range(low, high if start >= -1 else 0):
             out[x] = labels[start + x] == label
-        for x in range(high, columns):
-            out[x] = BEYOND
 
 
 @njit(nogil=True, cache=True)
