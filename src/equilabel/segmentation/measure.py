@@ -233,13 +233,19 @@ def filter_objects(
     dtype = labels.dtype
     if stacked:  # labels of all images may be more than those of one
         dtype = np.dtype(np.int64 if len(owners) >= 2**31 else np.int32)
-    with using(resolve("auto", labels)):
-        out = library(labels).empty(labels.shape, dtype)
     numbers = numbers_of(kept, dtype)[1:]
     ends = np.cumsum(list(map(np.count_nonzero, here)))
     own = zip(np.split(owners, ends), np.split(numbers, ends), strict=True)
-    for image, into, some in zip(images, out if stacked else out[np.newaxis], own, strict=False):
-        into[...] = renamed(image, *(np.append(each, 0) for each in some))
+    made = (
+        renamed(image, *(np.append(each, each.dtype.type(0)) for each in some))
+        for image, some in zip(images, own, strict=False)
+    )
+    if not stacked:
+        return next(made), _renumbered(table, kept)
+    with using(resolve("auto", labels)):
+        out = library(labels).empty(labels.shape, dtype)
+    for frame, image in enumerate(made):
+        out[frame] = image
     return out, _renumbered(table, kept)
 
 
