@@ -42,9 +42,8 @@ def test_objects_are_split_as_in_the_whole_image(image, chunks, options, near, m
 
 
 def test_sprawling_components_have_the_same_parts_in_each_block(monkeypatch):
-    """Where boxes overlap many times, those of a part of the image are split together."""
+    """Whether those of a part of the image are read together, or one by one."""
     expected = segment(VOLUME, 0.03, split=True).labels
-    monkeypatch.setattr("equilabel.segmentation.splitting.CROPS", 0)
     monkeypatch.setattr("equilabel.segmentation.splitting.TOGETHER", 1)
     for near in (1, 1000):
         monkeypatch.setattr(splitting, "NEAR", near)

@@ -227,7 +227,7 @@ def segment(
         wanted = [*names, "num_pixels", *(("touches_border",) if exclude_border else ())]
         request = make_request(wanted, channels, problem.image.shape, spacing, stacked=stacked)
         request = request if keep else with_columns(request, problem.image.shape, where)
-        made = solve(problem, splitting.first(request), painted=splitting.needed)
+        made = solve(problem, splitting.first(request, where), painted=splitting.needed)
         gray = partial(smooth, pixels, sigma, stacked=stacked, **scale)
         stages = Stages(problem, request, report)
         made = stages.split(made, splitting, hops, gray)

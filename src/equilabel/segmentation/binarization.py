@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict, Unpack, overload
 
 import numpy as np
 
-from equilabel.arguments import check_flag
+from equilabel.arguments import check_flag, shown
 from equilabel.devices import fetch, library, resolve, threads, using
 from equilabel.domains.grid import Foreground
 from equilabel.labeling import label
 from equilabel.measuring import count_labels, make_request
 
-from .checks import check_block, check_number, check_threshold, reject_unused
+from .checks import check_block, check_number, check_threshold
 from .filters import (
     are_finite,
     as_pixels,
@@ -139,7 +140,14 @@ def check_local(
         auto = isinstance(offset, str) and offset == "auto"
         shift = None if auto else check_number("offset", offset)
         return tuple(check_block(block_size, axes, **scale)), shift
-    reject_unused(threshold, block_size=(block_size, None), offset=(offset, 0.0))
+    unused = not (isinstance(offset, Real) and offset == 0)
+    if block_size is not None or unused:
+        name, value = ("offset", offset) if block_size is None else ("block_size", block_size)
+        message = (
+            f"{name} must be left out unless threshold='local'; got {shown(value)} and "
+            f"threshold={shown(threshold)}. Leave it out, or pass 'local'."
+        )
+        raise ValueError(message)
     return (), 0.0
 
 
@@ -255,17 +263,15 @@ def threshold_objects(
     xp = library(pixels)
     if pixels.dtype == np.bool_:
         return pixels ^ dark, 0.5
-    mask = xp.zeros(pixels.shape, np.bool_)
-    if pixels.size == 0:
-        return mask, math.nan
-    lowest, highest, *_ = span or extremes(pixels)
+    lowest, highest, *_ = span or (extremes(pixels) if pixels.size else (math.inf, -math.inf))
     if not lowest < highest:
-        return mask, float(lowest) if lowest == highest else math.nan
+        level = float(lowest) if lowest == highest else math.nan
+        return xp.zeros(pixels.shape, np.bool_), level
     scale = Scale.between(lowest, highest, dark)
     gray = xp.empty(pixels.shape, np.uint16)
     each_piece(scale.convert, pixels, gray)
     levels = Levels.of(*count_integers(gray)[:2])
-    _above(levels.li, gray, mask)
+    mask = compare_with(gray, levels.li, dark=False).mask()
     how: Any = {"spacing": spacing, "stacked": stacked}
     objects = split_touching(mask, tolerance=NECK, **how)
     objects = _with_dim_ones(objects, gray, mask, levels, how)
@@ -319,11 +325,6 @@ def _median(counts: HostArray) -> int:
     return int(np.searchsorted(total, total[-1] / 2))
 
 
-def _above(level: int, gray: Array, out: Array) -> None:
-    """Write which gray values are above a level."""
-    each_piece(lambda some, part: np.greater(some, np.uint16(level), out=part), gray, out)
-
-
 def _measured(labels: Array, values: Array, stacked: bool) -> tuple[HostArray, ...]:
     """Return the labels that occur, their numbers of pixels, and means of `values`."""
     request = make_request(("area", "intensity_mean"), values, labels.shape, None, stacked=stacked)
@@ -351,8 +352,7 @@ def _with_dim_ones(objects: Array, gray: Array, mask: Array, levels: Levels, how
     """
     xp, stacked = library(gray), how["stacked"]
     bright = mask.view(np.uint8)
-    lower = xp.empty_like(mask)
-    _above(levels.dim, gray, lower)
+    lower = compare_with(gray, levels.dim, dark=False).mask()
     components = label(lower, stacked=stacked, device=resolve("auto", lower))
     numbers, _, shares = _measured(components, bright, stacked)
     chosen = np.zeros(len(numbers) + 1, np.bool_)

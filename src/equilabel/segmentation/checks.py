@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,14 +11,12 @@ import numpy as np
 from equilabel import arguments
 from equilabel.arguments import check_choice, check_whole, is_sequence, normalize_bools, shown
 from equilabel.devices import fetch, library, place, resolve, take, using
-from equilabel.quantities import PIXEL, WIDEST, length_in_pixels, odd, parse, size_in_pixels
+from equilabel.quantities import PIXEL, WIDEST, odd, parse, size_in_pixels
 
-from .filters import distances_of
+from .filters import widths_in_pixels
 from .thresholds import THRESHOLDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from equilabel.array_types import Array, HostArray
@@ -56,14 +54,7 @@ def check_number(name: str, value: Any) -> float:
     return int(value) if isinstance(value, Integral) and not math.isinf(number) else number
 
 
-def check_block(
-    block_size: Any,
-    ndim: int,
-    *,
-    spacing: float | Sequence[float] | None = None,
-    unit: str | None = None,
-    stacked: bool,
-) -> list[float]:
+def check_block(block_size: Any, ndim: int, *, stacked: bool, **scale: Any) -> list[float]:
     """Return the sides of the block of a local threshold; raise TypeError or ValueError."""
     if block_size is None:
         message = (
@@ -71,16 +62,12 @@ def check_block(
             "Pass an odd number of pixels larger than the objects, such as 51."
         )
         raise ValueError(message)
-    inner = ndim - stacked
-    sides: Any = block_size
-    if is_sequence(sides) and stacked and len(sides) == ndim:
-        sides = sides[1:]
-    distances = distances_of(spacing, ndim, stacked)
-    found = list(length_in_pixels("block_size", sides, inner, spacing=distances, unit=unit))
-    for axis, side in enumerate(sides if is_sequence(sides) else [sides] * inner):
-        if parse("block_size", side).unit != PIXEL:
-            found[axis] = float(odd(found[axis]))
-    found = [1.0] * stacked + found
+    how: Any = {"name": "block_size", "most": math.inf, "stacked": stacked, **scale}
+    widths, inner = widths_in_pixels(block_size, ndim, **how)[stacked:], ndim - stacked
+    sides = list(block_size)[-inner:] if is_sequence(block_size) else [block_size] * inner
+    found = [1.0] * stacked
+    for width, side in zip(widths, sides, strict=True):
+        found.append(float(odd(width)) if parse("block_size", side).unit != PIXEL else width)
     if not all(1 <= side <= 6 * WIDEST + 1 and side % 2 == 1 for side in found) or max(found) < 3:
         message = (
             f"block_size must be odd, 3 to {6 * WIDEST + 1:.0f} pixels; got {shown(block_size)}. "
@@ -88,19 +75,6 @@ def check_block(
         )
         raise ValueError(message)
     return found
-
-
-def reject_unused(threshold: object, **given: tuple[object, object]) -> None:
-    """Raise ValueError if an argument is given that this threshold does not use."""
-    for name, (value, default) in given.items():
-        alike = isinstance(value, Real) and value == default
-        if value is not default and not alike:
-            message = (
-                f"{name} must be left out unless threshold='local'; "
-                f"got {shown(value)} and threshold={shown(threshold)}. Leave it out, or pass "
-                "'local'."
-            )
-            raise ValueError(message)
 
 
 # ---- Arrays beside an image, and sizes

@@ -45,13 +45,14 @@ def widths_in_pixels(
     unit: str | None = None,
     stacked: bool = False,
     name: str = "sigma",
+    most: float = WIDEST,
 ) -> list[float]:
     """Return the width of a filter in pixels along each of `ndim` axes, 0 along that of a stack."""
     known = distances_of(spacing, ndim, stacked)
     if stacked and is_sequence(sigma) and len(sigma) == ndim:  # type: ignore[arg-type]
         sigma = sigma[1:]  # type: ignore[index]
     inner = ndim - stacked
-    widths = length_in_pixels(name, sigma, inner, spacing=known, unit=unit, most=WIDEST)
+    widths = length_in_pixels(name, sigma, inner, spacing=known, unit=unit, most=most)
     return [0.0] * stacked + list(widths)
 
 
@@ -82,6 +83,16 @@ def warn_of_wide_blur(sigma: Lengths, widths: Sequence[float], shape: Sequence[i
         "Pass a smaller sigma, such as '2px', unless this is meant."
     )
     warnings.warn(message, UserWarning, stacklevel=3)
+
+
+def check_wide(name: str, radius: Lengths, radii: Sequence[float]) -> None:
+    """Raise ValueError if the radius of a background, `radii` in pixels, is less than one."""
+    if max(radii) < 1:
+        message = (
+            f"{name} must be 1 pixel or more, and wider than objects; got {shown(radius)}, "
+            f"{max(radii):g} pixels. Pass a larger one, such as '50px'."
+        )
+        raise ValueError(message)
 
 
 # ---- Gaussian smoothing
@@ -296,10 +307,6 @@ def background_of_ball(
 
     A first axis of radius 0 counts independent images. The background of integers is rounded away
     from the pixels. NaN and infinities do not stop the ball.
-
-    >>> image = np.array([[0, 9, 9, 255, 9, 9]], dtype=np.uint8)
-    >>> background_of_ball(image, (0, 2))
-    array([[0, 0, 2, 9, 9, 9]], dtype=uint8)
     """
     from skimage.restoration import rolling_ball
 
@@ -329,9 +336,6 @@ def _ball(radii: Sequence[float], scale: float) -> NDArray[np.float64]:
     """Return the height of the upper half of an ellipsoid above its equator; inf outside of it.
 
     It is as high as its largest radius times `scale`, in gray values per pixel.
-
-    >>> _ball((0, 5), 2.0)[0, 5:].round(1)
-    array([10. ,  9.8,  9.2,  8. ,  6. ,  0. ])
     """
     largest = max(radii)
     square = np.zeros((1,) * len(radii))
@@ -417,12 +421,7 @@ def subtract_background(
     scale: Any = {"spacing": spacing, "unit": unit, "stacked": stacked}
     radii = widths_in_pixels(radius, pixels.ndim, name="radius", **scale)
     sides = [2 * int(each) + 1 for each in radii]
-    if max(sides, default=3) == 1:
-        message = (
-            f"radius must be 1 pixel or more, and wider than objects; got {shown(radius)}. "
-            "Pass a larger one, such as '50px'."
-        )
-        raise ValueError(message)
+    check_wide("radius", radius, radii)
     if pixels.size == 0 or pixels.dtype == np.bool_:
         return pixels
     least, most = ("maximum", "minimum") if dark else ("minimum", "maximum")

@@ -17,7 +17,7 @@ from equilabel.arguments import (
     check_whole,
     shown,
 )
-from equilabel.devices import fetch, is_on_cuda, library, take
+from equilabel.devices import fetch, is_on_cuda, library, resolve, using
 from equilabel.measuring import PROPERTIES, check_spacing, regionprops_table
 from equilabel.measuring.checks import check_labels
 from equilabel.measuring.neighbors import frame_of, frames_of
@@ -130,18 +130,13 @@ def _measure_one(labels: Any, image: Any, names: list[str], frame: Any, spacing:
     """Return the table of one image of a stack."""
     import pandas as pd
 
-    wanted = [name for name in names if name != "frame"]
-    columns: dict[str, Any] = regionprops_table(
-        labels, image, [*wanted, "label"], spacing=spacing, columns="host"
-    )
-    count = len(columns["label"])
-    own = {name: column for name, column in columns.items() if name.split("-")[0] in wanted}
-    part = pd.DataFrame(own, index=range(count))
-    if "frame" in names:
-        before = set(names[: names.index("frame")])
-        place = sum(name.split("-")[0] in before for name in own)
-        part.insert(place, "frame", np.full(count, frame, np.int64))
-    return part
+    wanted = [*(name for name in names if name != "frame"), "label"]
+    columns: dict[str, Any]
+    columns = regionprops_table(labels, image, wanted, spacing=spacing, columns="host")
+    rows = range(len(columns["label"]))
+    columns["frame"] = np.full(len(rows), frame or 0, np.int64)
+    parts = [{key: columns[key] for key in columns if key.split("-")[0] == name} for name in names]
+    return pd.DataFrame({key: part[key] for part in parts for key in part}, index=rows)
 
 
 # ---- Objects that are chosen by their measurements
@@ -210,18 +205,18 @@ def filter_objects(
         kept = meets(measured, wanted)
         num = drop_components(labels, kept)
         return replace(found, labels=labels, table=_renumbered(measured, kept), num=num)
-    (stacked,), source = check_flags(stacked=stacked), take(found, "found")
+    (stacked,), labels = check_flags(stacked=stacked), check_labels(found, "found")
     if table is None:
         ranged = not isinstance(wanted, str)
         columns = check_mapping("ranges", wanted) if ranged else columns_in("condition", wanted)
         names = list(dict.fromkeys(["label", *(str(each).split("-")[0] for each in columns)]))
         refuse_columns("condition", names, list(PROPERTIES))
-        table = measure(source, image, names, spacing=spacing, stacked=stacked)
+        table = measure(labels, image, names, spacing=spacing, stacked=stacked)
     table = check_table(table, columns=("label",), remedy=" Pass measure(labels).")
     if stacked and "frame" in table:
         table = table.sort_values(["frame", "label"], kind="stable")
-    labels, kept = _integers(source), meets(table, wanted)
-    images = labels if stacked else labels[np.newaxis]
+    kept = meets(table, wanted)
+    images = labels if stacked else labels[np.newaxis]  # of which rows follow each other
     here = [fetch(library(one).unique(one)) for one in images]
     expected = np.concatenate([np.empty(0, np.int64), *(each[each != 0] for each in here)])
     owners = table["label"].to_numpy()
@@ -235,25 +230,23 @@ def filter_objects(
         )
         raise ValueError(message)
     owners = owners.astype(expected.dtype)  # after a merge of tables they are floats
+    dtype = labels.dtype
+    if stacked:  # labels of all images may be more than those of one
+        dtype = np.dtype(np.int64 if len(owners) >= 2**31 else np.int32)
+    numbers = numbers_of(kept, dtype)[1:]
+    ends = np.cumsum(list(map(np.count_nonzero, here)))
+    own = zip(np.split(owners, ends), np.split(numbers, ends), strict=True)
+    made = (
+        renamed(image, *(np.append(each, each.dtype.type(0)) for each in some))
+        for image, some in zip(images, own, strict=False)
+    )
     if not stacked:
-        return _keep_labels(labels, owners, kept), _renumbered(table, kept)
-    out = library(labels).empty(labels.shape, np.int64 if len(owners) >= 2**31 else np.int32)
-    row = before = 0
-    for place, each in enumerate(here):
-        rows = slice(row, row := row + int(np.count_nonzero(each)))
-        some = _keep_labels(labels[place].astype(out.dtype), owners[rows], kept[rows])
-        out[place] = some + (some > 0) * out.dtype.type(before)
-        before += int(np.count_nonzero(kept[rows]))
+        return next(made), _renumbered(table, kept)
+    with using(resolve("auto", labels)):
+        out = library(labels).empty(labels.shape, dtype)
+    for frame, image in enumerate(made):
+        out[frame] = image
     return out, _renumbered(table, kept)
-
-
-def _keep_labels(labels: Array, owners: NDArray[np.integer], kept: NDArray[np.bool_]) -> Array:
-    """Return labels with the objects that are kept, numbered from 1 in the order of their rows.
-
-    `owners` are the labels of rows, (N,), and `kept` is (N,) bool.
-    """
-    numbers = np.roll(numbers_of(kept, labels.dtype), -1)  # the last is for the background
-    return renamed(labels, np.append(owners, 0), numbers)
 
 
 def _renumbered(table: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
@@ -273,7 +266,8 @@ def _labels_of(found: Any) -> Array:
     if isinstance(held, (str, Path)):
         message = f"found must hold labels in an array; got {shown(str(held))}. Open it with Zarr."
         raise TypeError(message)
-    labels = _integers(held if is_on_cuda(held) else as_host_array("labels", held)).copy()
+    labels = held if is_on_cuda(held) else as_host_array("labels", held)
+    labels = check_labels(labels, "labels").copy()
     table, num = check_table(found.table), check_whole("num", found.num, 0)
     rows = np.arange(1, len(table) + 1)
     ordered = len(rows) == num and np.array_equal(table.get("label", rows), rows)
@@ -283,14 +277,6 @@ def _labels_of(found: Any) -> Array:
             f"num={shown(num)}."
         )
         raise ValueError(message)
-    return labels
-
-
-def _integers(labels: Array) -> Array:
-    """Return labels, or raise TypeError."""
-    if labels.dtype.kind not in "iu" or not labels.ndim:
-        message = f"labels must be an array of integers; got {labels.dtype} of {labels.ndim} axes."
-        raise TypeError(message)
     return labels
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel.arguments import check_flag
-from equilabel.devices import fetch, filters, is_on_cuda, library, passes, resolve, threads
+from equilabel.devices import fetch, is_on_cuda, library, passes, resolve, threads
 from equilabel.domains.grid import Foreground
 from equilabel.labeling import paint, problem_of, solve
 from equilabel.labeling.output import check_fits
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # ---- Opening and closing of a mask with a ball, from distances
 
 BLOCK = 2**20  # pixels of a block, if it has four halos: a quarter of a second
+SEVERAL = 8  # blocks that are as good as more of them
 ROUNDING = 1 + 1e-9  # so that distances equal to the radius are within it
 
 
@@ -69,37 +70,23 @@ def open_mask(mask: Array, radii: Sequence[float]) -> Array:
 
 
 def _apply(mask: Array, radii: Sequence[float]) -> Array:
-    """Close each image along axes of radius 0, else to rows with a halo, in threads.
-
-    A run can be called off between two blocks of rows.
-    """
-    flat = next((axis for axis, radius in enumerate(radii) if radius < 1), None)
-    if flat is not None:
-        inner = [radius for axis, radius in enumerate(radii) if axis != flat]
-        images = np.moveaxis(mask, flat, 0)
-        out = library(mask).empty_like(images)
-
-        def apply_to(number: int) -> None:
-            out[number] = _apply(images[number], inner) if inner else images[number]
-
-        numbers = [(number,) for number in range(len(images))]
-        if is_on_cuda(mask) or mask.ndim < 3:
-            for number in numbers:
-                apply_to(*number)
-        else:
-            threads.each(apply_to, numbers)
-        return np.moveaxis(out, 0, flat)
+    """Close an image in blocks, in threads; a run can be called off between two of them."""
     if is_on_cuda(mask):
         return _close(mask, radii)
-    halo = 2 * math.ceil(radii[0])  # rows that others depend on
-    room = BLOCK // math.prod(mask.shape[1:]) - 2 * halo
-    count = -(-len(mask) // max(room, 4 * halo))
-    ends = [len(mask) * part // count for part in range(count + 1)]
-    out = np.empty_like(mask)
+    halos = [2 * math.ceil(radius) if radius >= 1 else 0 for radius in radii]
+    most, wanted = [], max(SEVERAL, mask.size // (4 * BLOCK))  # blocks
+    for side, halo in zip(mask.shape, halos, strict=True):  # places that others depend on
+        room = BLOCK * side // mask.size - 2 * halo
+        most.append(-(-side // max(room, 4 * halo, 1)))
+    axis = max(range(mask.ndim), key=lambda k: (min(most[k], wanted), -halos[k]))
+    halo, side, count = halos[axis], mask.shape[axis], most[axis]
+    ends = [side * part // count for part in range(count + 1)]
+    out, before = np.empty_like(mask), (slice(None),) * axis
 
     def fill_block(start: int, stop: int) -> None:
         low = max(start - halo, 0)
-        out[start:stop] = _close(mask[low : stop + halo], radii)[start - low :][: stop - start]
+        closed = _close(mask[(*before, slice(low, stop + halo))], radii)
+        out[(*before, slice(start, stop))] = closed[(*before, slice(start - low, stop - low))]
 
     threads.each(fill_block, list(pairwise(ends)))
     return out
@@ -117,24 +104,21 @@ def _close(mask: Array, radii: Sequence[float]) -> Array:
 def _near(mask: Array, radii: Sequence[float]) -> Array:
     """Select the pixels that have a pixel of the mask within the ellipsoid around them."""
     scale = max(radii)
-    sampling = [scale / radius for radius in radii]
-    if is_on_cuda(mask) and mask.ndim in (2, 3):  # CuPy supports no others
-        distances = filters(mask).distance_transform_edt(
-            ~mask, sampling=sampling, float64_distances=True
-        )
-        return distances <= scale * ROUNDING
+    sampling = [scale / radius if radius >= 1 else 2 * scale for radius in radii]
+    if is_on_cuda(mask):
+        return _expand(mask.view(np.uint8), scale * ROUNDING, sampling).view(np.bool_)
     from .cpu.parts import find_near
 
-    host: HostArray = np.ascontiguousarray(fetch(mask))
-    limit, places = (scale * ROUNDING) ** 2, np.arange(max(host.shape) + 1)
+    limit, places = (scale * ROUNDING) ** 2, np.arange(max(mask.shape) + 1)
     squares = np.array([(places * length) ** 2 for length in sampling], np.float64)
-    dtype = np.dtype(np.float64 if set(sampling) != {1.0} else np.int32)  # whole numbers
+    whole = {1.0, 2 * scale}.issuperset(sampling)
+    dtype = np.dtype(np.int32 if whole else np.float64)
     far, limit = dtype.type(limit + 1), dtype.type(limit)
     costs = np.minimum(squares, far).astype(dtype)[:, None].repeat(2, axis=1)
-    near, cells = np.empty(host.shape, np.bool_), (~host).view(np.uint8).reshape(-1)
-    rooms = (np.empty(host.size, dtype) for _ in range(2))
-    find_near(cells, np.array(host.shape), costs, far, limit, *rooms, near.reshape(-1))
-    return library(mask).asarray(near)
+    near, cells = np.empty(mask.shape, np.bool_), (~mask).view(np.uint8).reshape(-1)
+    rooms = (np.empty(mask.size, dtype) for _ in range(2))
+    find_near(cells, np.array(mask.shape), costs, far, limit, *rooms, near.reshape(-1))
+    return near
 
 
 # ---- Filling holes of a mask
@@ -226,11 +210,11 @@ def grow(
     scale: Any = {"spacing": None if spacing is None else distances, "unit": unit}
     pixels = math.inf if distance is None else in_finest_pixels("distance", distance, **scale)
     far = pixels * min(distances)
-    if mask is None and image is None:
+    if mask is None and image is None and min(far / min(distances), max(source.shape)) <= REACH:
         even = len(set(distances)) == 1
+        grown: HostArray
         grown = _expand(source, pixels if even else far, (1,) * rank if even else distances)
-        if grown is not None:
-            return grown
+        return grown
     numbers = fetch(source)
     masks = None if mask is None else beside("mask", mask, numbers).astype(bool)
     images = None if image is None else beside("image", image, numbers)
@@ -244,15 +228,15 @@ def grow(
 REACH = 2**9  # pixels from which on scikit-image is as fast
 
 
-def _expand(labels: Array, far: float, spacing: Sequence[float]) -> HostArray | None:
-    """Return labels grown by a distance along the last axes; None if it is too far.
+def _expand(labels: Array, far: float, spacing: Sequence[float]) -> Array:
+    """Return labels grown by a distance along the last axes.
 
     Squared distances are whole numbers if those of neighboring pixels, `spacing`, are.
     """
     axes = labels.shape[labels.ndim - len(spacing) :]
+    if not labels.size:
+        return labels
     reaches = [int(min(far / step, n - 2)) + 1 for step, n in zip(spacing, axes, strict=True)]
-    if max(reaches) > REACH or 0 in labels.shape:
-        return None
     dtype = np.dtype(np.int32 if set(spacing) == {1} else np.float64)
     far = min(far, 1e150)
     limit = far * far  # to be compared with squares as their roots with the distance
@@ -268,8 +252,7 @@ def _expand(labels: Array, far: float, spacing: Sequence[float]) -> HostArray | 
     for axis, (length, step, reach) in enumerate(zip(axes, spacing, reaches, strict=True)):
         inner = math.prod(axes[axis + 1 :])
         squares, near = along(near, length, inner, dtype.type(step), reach, *kinds, squares)
-    grown: HostArray = near.view(labels.dtype).reshape(labels.shape)
-    return grown
+    return near.view(labels.dtype).reshape(labels.shape)
 
 
 def _grow_one(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import Array, HostArray
 
-EDGE = 2  # value of outlines; 0 is outside, 1 inside
+INSIDE, EDGE = 1, 2  # values of objects and of their outlines; 0 is outside
 WHOLE = 3  # value of objects in 3D, which have no outline
 LARGEST = 2**25  # pixels of a volume that can be drawn interactively
 
@@ -37,7 +37,11 @@ def outline(labels: HostArray, width: int = 1) -> NDArray[np.uint8]:
 
     kind = np.int32 if labels.dtype.itemsize <= 4 else np.int64  # differ where labels do
     code = np.empty(labels.shape, np.uint8)
-    draw_outlines(np.ascontiguousarray(labels, kind), width, code)
+    draw_outlines(np.ascontiguousarray(labels, kind), code)
+    for _ in range(width - 1):
+        inside, inner = code == INSIDE, np.empty_like(code)
+        draw_outlines(inside.view(np.uint8), inner)
+        np.copyto(code, inner, where=inside)
     return code
 
 

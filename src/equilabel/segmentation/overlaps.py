@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
     Pairs = tuple[Integers, Integers, Integers]
 
-LARGEST = 2**63 - 1
-
 
 def count_pairs(one: Array, other: Array) -> Pairs:
     """Return the pairs of labels at the same pixels in order, without 0, and their counts.
@@ -79,7 +77,7 @@ class Objects(NamedTuple):
         images = _checked(labels)
         found = [np.empty((2, 0), np.int64)]
         for k in range(images.shape[0]):
-            image = _refuse_range(_read(images, k)).reshape(-1)
+            image = checked_labels(_read(images, k), "labels", False)[0].reshape(-1)
             with using(device_of("auto", image)):
                 found.append(np.stack(count_pairs(image, image)[1:]))
         starts = np.cumsum([each.shape[1] for each in found])
@@ -125,18 +123,9 @@ def _checked(labels: ArrayLike) -> Any:
 
 
 def _read(images: Any, frame: int) -> Array:
-    """Return the labels of a frame."""
-    return normalize_bools(take(images[frame], "labels"))
-
-
-def _refuse_range(image: Array) -> Array:
-    """Return the labels of a frame; raise ValueError if one is negative or too large."""
-    if image.size:
-        least, most = int(image.min()), int(image.max())
-        if least < 0 or most > LARGEST:
-            message = f"labels must be 0 to {LARGEST}; got {least} to {most}."
-            raise ValueError(message)
-    return image
+    """Return the labels of a frame, those of bool as bytes."""
+    image = normalize_bools(take(images[frame], "labels"))
+    return image.view(np.uint8) if image.dtype == np.bool_ else image
 
 
 def link_frames(labels: ArrayLike) -> pd.DataFrame:
@@ -316,7 +305,7 @@ def label_tracks(labels: ArrayLike, tracks: pd.DataFrame) -> Array:
     table = check_table(tracks, "tracks", ("frame", "label", "track"))
     out = np.zeros(images.shape, np.int64)
     for frame in range(images.shape[0]):
-        image = fetch(_refuse_range(_read(images, frame)))
+        image = fetch(checked_labels(_read(images, frame), "labels", False)[0])
         own = table[table["frame"] == frame]
         known, numbers = (np.append(own[name], 0).astype(np.int64) for name in ("label", "track"))
         if not np.isin(image, known).all():

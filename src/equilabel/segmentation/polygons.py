@@ -321,9 +321,7 @@ def _write_regions(
             for k, polygon in enumerate(polygons):
                 name = f"{number}" if len(polygons) == 1 else f"{number}-{k + 1}"
                 region = ImagejRoi.frompoints(polygon.outer[:, ::-1] + 0.5, name=name)
-                if axis == "t":
-                    region.t_position = plane + 1
-                elif axis == "z":
-                    region.z_position = plane + 1
-                entry = name if axis is None else f"{axis}{plane + 1:04}-{name}"
-                file.writestr(f"{entry}.roi", region.tobytes())
+                if axis is not None:
+                    setattr(region, f"{axis}_position", plane + 1)
+                    name = f"{axis}{plane + 1:04}-{name}"
+                file.writestr(f"{name}.roi", region.tobytes())

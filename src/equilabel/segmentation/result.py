@@ -193,12 +193,7 @@ def meets(
             beyond if each is None else check_number("ranges", each)
             for each, beyond in zip(limits, (-np.inf, np.inf), strict=True)
         )
-        if name not in table:
-            message = (
-                f"ranges must be of columns of the table, {', '.join(map(str, table))}; "
-                f"got {shown(name)}. Measure it with properties=."
-            )
-            raise ValueError(message)
+        refuse_columns("ranges", [name], list(map(str, table)))
         values = table[name].to_numpy()
         if values.dtype.kind not in "buif":
             message = f"ranges must be of columns of numbers; got {name!r} of {values.dtype}."

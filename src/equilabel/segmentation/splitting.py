@@ -5,6 +5,8 @@ Those that may be several objects are found from their counts.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from math import pi
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +21,7 @@ from equilabel.labeling.problem import make_problem
 from equilabel.measuring import check_spacing, count_labels, make_request
 from equilabel.measuring.measurement import Measurement
 from equilabel.measuring.moments import covariance
+from equilabel.measuring.properties import make_plan
 
 from .checks import beside, check_markers, finite, place_like
 from .filters import in_finest_pixels
@@ -29,7 +32,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from equilabel.array_types import Array, HostArray
-    from equilabel.measuring import Counts
+    from equilabel.measuring import Counts, Request
+    from equilabel.measuring.properties import Plan
     from equilabel.quantities import Length
 
 
@@ -132,12 +136,13 @@ def split_touching(
         return place_like(source, split_otherwise(objects, markers, values, rule))
     wanted = usual_tolerance(given or (1.0,) * rank) if tolerance is None else tolerance
     depth = in_finest_pixels("tolerance", wanted, given, unit)
-    request = make_request(shape_properties(rank), None, shape, spacing, stacked=stacked)
+    request = make_request((), None, shape, spacing, stacked=stacked)
+    request = with_shapes(request, first=not is_on_cuda(source))
     labels, _, _, counts, *_ = solve(problem, request, counted=True)
     found = split_components(labels, counts, depth, given or (1.0,) * rank, connectivity or rank)
     if found is None and problem.numbered_by_columns:
         whole = np.ones(len(counts.labels), np.int64)
-        found = number_parts(labels, fetch(labels), boxes_of(counts), whole, whole)
+        found = number_parts(labels, fetch(labels), counts, whole, whole)
     answer: HostArray = labels if found is None else found[0]
     return answer
 
@@ -188,9 +193,8 @@ def _split_by_values(labels: HostArray, image: HostArray, rule: Rule) -> HostArr
     cuts = threads.ranges(labels.size, labels.size)
     tasks = [(flat[a:b], pixels[a:b], *known, levels[a:b]) for a, b in cuts]
     threads.each(find_heights, tasks)
-    boxes = boxes_of(counts)
-    parts, several = find_parts(labels, boxes, rule, heights)
-    objects: HostArray = number_parts(labels, labels, boxes, parts, several)[0]
+    parts, several = find_parts(labels, boxes_of(counts), rule, heights)
+    objects: HostArray = number_parts(labels, labels, counts, parts, several)[0]
     return objects
 
 
@@ -217,7 +221,7 @@ def split_components(
     parts, found = find_parts(host, boxes[chosen], rule)
     several = np.ones(len(boxes), np.int64)
     several[chosen] = found
-    return number_parts(labels, host, boxes, parts, several) if several.max() > 1 else None
+    return number_parts(labels, host, counts, parts, several) if several.max() > 1 else None
 
 
 def _split_on_cuda(
@@ -279,21 +283,23 @@ def boxes_of(counts: Counts) -> NDArray[np.int64]:
 
 
 def number_parts(
-    labels: Array, host: HostArray, boxes: NDArray[np.int64], parts: HostArray, several: HostArray
+    labels: Array, host: HostArray, counts: Counts, parts: HostArray, several: HostArray
 ) -> tuple[Array, int]:
     """Renumber components and parts in raster order; return labels like `labels`, and how many.
 
-    `host` are the labels in memory, which are overwritten, `boxes` those of `boxes_of`, `parts` the
-    part of each pixel, from 1, and `several`, (N,), how many parts there are; one is the whole.
+    `host` are the labels in memory, which are overwritten, `counts` theirs, `parts` the part of
+    each pixel, from 1, and `several`, (N,), how many parts there are; one is the whole.
     """
     from equilabel.devices.cpu.renumbering import renumber
 
-    from .cpu.parts import find_first, place_parts
+    from .cpu.parts import place_parts
 
-    flat, shape, total = host.reshape(-1), np.array(host.shape), len(boxes)
-    firsts = np.empty(total, np.int64)
-    cuts = threads.ranges(total, host.size)
-    threads.each(find_first, [(flat, shape, boxes[a:b], firsts[a:b]) for a, b in cuts])
+    flat, shape, boxes = host.reshape(-1), np.array(host.shape), boxes_of(counts)
+    total = len(boxes)
+    if not counts.layout.first:
+        plan = make_plan((), (), host.ndim, stacked=False, even=True, first=True)
+        counts = count_labels(host, None, plan)
+    firsts = counts.first_pixels
     chosen = np.flatnonzero(several > 1)
     if len(chosen):
         ends = np.cumsum(several[chosen])
@@ -374,6 +380,18 @@ def shape_properties(rank: int) -> tuple[str, ...]:
     )
 
 
+def with_shapes(request: Request, *, first: bool) -> Request:
+    """Return a request of what `split_components` needs; on a GPU first pixels take longer."""
+    layout = request.plan.layout
+    plan = _plan_of_shapes(layout.axes, layout.stacked, first)
+    return replace(request, plan=plan, columns_on=None)
+
+
+@lru_cache
+def _plan_of_shapes(axes: int, stacked: bool, first: bool) -> Plan:
+    return make_plan(shape_properties(axes - stacked), (), axes, stacked, even=True, first=first)
+
+
 def may_touch(counts: Counts, tolerance: float, distances: Sequence[float]) -> NDArray[np.bool_]:
     """Select components that are neither too small for a neck nor surely convex: (N,) bool.
 
@@ -406,7 +424,7 @@ def _convex(found: Measurement) -> NDArray[np.bool_]:
 
 # ---- Parts of components
 
-CROPS = 2  # pixels of all boxes, per pixel of the image, from which on they are not cropped
+CROPS = 2  # pixels of all boxes, per pixel of an image on a GPU, that fit into its memory
 TOGETHER = 2**14  # cells of the boxes of a task
 FLOODED = 2**19  # pixels that are flooded before the run can be called off
 MOST = 2**31 - 1  # cells of a box: they are numbered by 32 bits
@@ -444,19 +462,16 @@ def find_parts(
     axes = labels.ndim
     sides = boxes[:, 1 + axes :] - boxes[:, 1 : 1 + axes] + 2
     cells = sides.prod(axis=1, dtype=np.float64)
-    if cells.sum() > CROPS * labels.size + TOGETHER and not heights.size:
-        _split_sprawling(labels, boxes, rule, parts, several)
-        return parts, several
     how = _arguments(rule, int(sides.max(initial=0)), by_shape=not heights.size)
     shape, flat, heights = np.array(labels.shape), labels.reshape(-1), heights.reshape(-1)
+    given = (*how, heights, parts.reshape(-1))
     shares = np.cumsum(cells[cells >= LARGE]) / max(cells.sum(), 1)  # of the work that is done
     begins = np.append(0.0, shares)
     for number, one in enumerate(np.flatnonzero(cells >= LARGE)):
         with threads.portion(begins[number], shares[number]):
-            several[one] = _split_large(flat, shape, boxes[one], how, parts, heights)
+            several[one] = _split_large(flat, shape, boxes[one], *given)
     order = np.argsort(-cells, kind="stable")[len(shares) :]
     boxes, counts = boxes[order], several[order]
-    given = (*how, heights, parts.reshape(-1))
     tasks = [(flat, shape, boxes[a:b], *given, counts[a:b]) for a, b in _shares(boxes)]
     with threads.portion(begins[-1], 1):
         threads.each(kernels.find_parts, tasks)
@@ -468,14 +483,12 @@ def _split_large(
     labels: HostArray,
     shape: NDArray[np.int64],
     box: NDArray[np.int64],
-    how: tuple[Any, ...],
-    parts: NDArray[np.int32],
-    heights: NDArray[np.int32] = BY_SHAPE,
+    *given: Any,
 ) -> int:
     """Split a component as the kernel `find_parts` does, in threads, in pieces of work."""
     from .cpu import parts as kernels
 
-    margins, steps, costs, scale, limits = how
+    margins, steps, costs, scale, limits, heights, parts = given
     axes = len(shape)
     origin = box[1 : 1 + axes] - margins
     sides = box[1 + axes :] + margins - origin
@@ -513,7 +526,7 @@ def _split_large(
             threads.check()
             threads.report(1 - level / cells.size)
             level = kernels.flood_down(*flood, offsets, marks, level, FLOODED)
-        kernels.copy_pixels(parts.reshape(-1), shape, origin, sides, cells, marks, True)
+        kernels.copy_pixels(parts, shape, origin, sides, cells, marks, True)
     return count
 
 
@@ -550,46 +563,3 @@ def _cuts(sizes: NDArray[np.int64], most: int) -> list[tuple[int, int]]:
     """Divide components among tasks of about `most` cells."""
     cuts = [0, *(np.flatnonzero(np.diff(np.cumsum(sizes) // most)) + 1).tolist(), len(sizes)]
     return [(a, b) for a, b in pairwise(cuts) if a < b]
-
-
-# ---- Components whose boxes overlap many times: split together in few images
-
-
-def _split_sprawling(
-    labels: HostArray,
-    boxes: NDArray[np.int64],
-    rule: Rule,
-    parts: NDArray[np.int32],
-    several: NDArray[np.int64],
-) -> None:
-    """Write what `find_parts` returns, for all components at once that do not touch each other."""
-    from skimage.segmentation import relabel_sequential
-
-    from equilabel.measuring.neighbors import contacts
-
-    how = _arguments(rule, max(labels.shape) + 2)
-    order = np.argsort(boxes[:, 0])
-    chosen = boxes[order, 0]
-    for frame in range(len(labels)) if rule.stacked else (...,):
-        image, own = labels[frame], parts[frame]
-        image, _, known = relabel_sequential(np.where(np.isin(image, chosen), image, 0))
-        inside = order[np.searchsorted(chosen, known.out_values[known.out_values > 0])]
-        colors = np.zeros(len(inside) + 1, np.int64)  # those that touch have different ones
-        near = [set[int]() for _ in colors]
-        for one, other in contacts(image)[["label", "neighbor"]].to_numpy().tolist():
-            near[one].add(other)
-            near[other].add(one)
-        for number in range(1, len(colors)):
-            taken = set(colors[list(near[number])].tolist())
-            colors[number] = next(k for k in range(1, len(colors) + 1) if k not in taken)
-        colored = colors.astype(np.min_scalar_type(colors.max(initial=0)))[image]
-        sides = np.array([1] * rule.stacked + list(image.shape))
-        for color in range(1, int(colors.max(initial=0)) + 1):
-            box = np.concatenate([[color], 0 * sides, sides])
-            _split_large(colored.reshape(-1), sides, box, how, own)
-        pixels = np.flatnonzero(own)
-        pairs = np.stack([image.reshape(-1)[pixels], own.reshape(-1)[pixels]])
-        known, which = np.unique(pairs, axis=1, return_inverse=True)
-        numbers = np.arange(known.shape[1]) - np.searchsorted(known[0], known[0])
-        own.reshape(-1)[pixels] = numbers[which.reshape(-1)] + 1
-        several[inside] = np.bincount(known[0], minlength=len(inside) + 1)[1:]

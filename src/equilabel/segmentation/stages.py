@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.arguments import check_choice, check_flag, check_whole, shown
+from equilabel.arguments import check_choice, check_flag, check_whole
 from equilabel.devices import fetch, is_on_cuda, library
 from equilabel.labeling import paint
 from equilabel.measuring import PROPERTIES, DeviceTable, check_spacing, count_labels
-from equilabel.measuring.properties import make_plan
+from equilabel.measuring.measurement import Measurement
+from equilabel.measuring.sizes import touches_border
 
 from .binarization import apply_threshold
 from .checks import beside, check_block, check_markers, finite, place_like
 from .filters import (
     METHODS,
+    check_wide,
     each_piece,
     in_finest_pixels,
     subtract_background,
     widths_in_pixels,
 )
+from .morphology import close_mask, fill_mask, grow, open_mask
+from .overlaps import track_overlaps
 from .result import columns_in, meets, refuse_columns
 from .splitting import (
     check_share,
     make_rule,
-    shape_properties,
     split_components,
     split_otherwise,
     usual_tolerance,
+    with_shapes,
 )
 from .thresholds import ThresholdedImage, from_mask
 
@@ -93,14 +96,9 @@ class Splitting(NamedTuple):
         """Whether components are measured first, because convex ones are not split."""
         return self.needed and self.markers is None and self.by == "shape"
 
-    def first(self, request: Request) -> Request:
+    def first(self, request: Request, device: str) -> Request:
         """Return what to count of components before they are split: where necks matter, shapes."""
-        if not self.at_necks:
-            return request
-        layout = request.plan.layout
-        wanted = shape_properties(layout.rank)
-        plan = make_plan(wanted, (), layout.axes, layout.stacked, even=True)
-        return replace(request, plan=plan, columns_on=None)
+        return with_shapes(request, first=device == "cpu") if self.at_necks else request
 
 
 # ---- Columns of the table
@@ -165,11 +163,7 @@ class Radii(NamedTuple):
 def radii_in_pixels(
     ndim: int, background: Lengths | None, closing: Lengths, opening: Lengths, **scale: Any
 ) -> Radii:
-    """Return the radii of filters in pixels, or raise TypeError or ValueError.
-
-    >>> radii_in_pixels(3, "1um", 0, 2, spacing=(0.2, 0.1), unit="um", stacked=True)
-    Radii(background=(0.0, 5.0, 10.0), closing=(), opening=(0.0, 2.0, 2.0))
-    """
+    """Return the radii of filters in pixels, or raise TypeError or ValueError."""
     given = {"background": background, "closing": closing, "opening": opening}
     found: dict[str, tuple[float, ...]] = {}
     for name, value in given.items():
@@ -178,13 +172,8 @@ def radii_in_pixels(
         if value is not None and not nothing:
             radii = tuple(widths_in_pixels(value, ndim, name=name, **scale))
         found[name] = radii if any(radii) else ()
-    widest = max(found["background"], default=0.0)
-    if background is not None and widest < 1:
-        message = (
-            f"background must be 1 pixel or more, and wider than objects; got {shown(background)}, "
-            f"{widest:g} pixels. Pass a larger one, such as '50px', or leave it out."
-        )
-        raise ValueError(message)
+    if background is not None:
+        check_wide("background", background, found["background"] or (0.0,))
     return Radii(**found)
 
 
@@ -238,15 +227,10 @@ def find_foreground(
     report("binarize")
     foreground, found = apply_threshold(image, threshold, **options)
     if radii.closing or radii.opening:
-        from .morphology import close_mask, open_mask
-
         report("close and open")
-        plain = foreground.mask()
-        closed = close_mask(plain, radii.closing) if radii.closing else plain
-        foreground = from_mask(open_mask(closed, radii.opening) if radii.opening else closed)
+        closed = close_mask(foreground.mask(), radii.closing)
+        foreground = from_mask(open_mask(closed, radii.opening))
     if fill_holes:
-        from .morphology import fill_mask
-
         report("fill")
         foreground = from_mask(foreground.mask())  # a smoothed image is not kept beside it
         foreground = fill_mask(foreground.pixels, stacked=stacked)
@@ -284,21 +268,11 @@ def select_components(
         return kept
     if isinstance(counts, dict):
         return np.asarray(kept & ~counts["touches_border"]["touches_border"])
-    first, last = counts.begins, counts.ends
-    for axis in range(int(counts.layout.stacked), len(counts.shape)):
-        side = counts.shape[axis]
-        if side > 1:
-            kept &= (first[:, axis] > 0) & (last[:, axis] < side)
-    return kept
+    return kept & ~touches_border(Measurement(counts, (1.0,) * counts.layout.rank))
 
 
 def drop_components(labels: HostArray, kept: NDArray[np.bool_]) -> int:
-    """Set labels that are dropped to 0, number others from 1, in place; return how many are left.
-
-    >>> labels = np.array([1, 0, 2, 3])
-    >>> drop_components(labels, np.array([True, False, True])), labels
-    (2, array([1, 0, 0, 2]))
-    """
+    """Set labels that are dropped to 0, number others in place; return how many are left."""
     numbers = numbers_of(kept, labels.dtype)
     if is_on_cuda(labels):
         xp = library(labels)
@@ -426,8 +400,6 @@ class Stages(NamedTuple):
         """Grow objects by pixels of the smallest spacing, within a mask; count them again."""
         if not pixels:
             return found
-        from .morphology import grow
-
         self.report("grow")
         request = self.request
         how: Any = {"spacing": request.spacing, "stacked": request.plan.layout.stacked}
@@ -451,7 +423,5 @@ class Stages(NamedTuple):
             if "label" in table:
                 table["label"] = np.arange(1, count + 1, dtype=table["label"].dtype)
         if track:  # in the order of the table: of frames and labels
-            from .overlaps import track_overlaps
-
             table = with_tracks(table, names, track_overlaps(found.labels))
         return table, count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -63,9 +64,6 @@ def count_integers(
 
     The width is more than 1 if values span more than 2^24. `pixels` must not be empty. `span` is
     the smallest and the largest value of the whole image if these are the pixels of a part.
-
-    >>> count_integers(np.array([[7, 5], [7, 8]]))
-    (array([1, 0, 2, 1]), 5, 1)
     """
     if pixels.dtype.itemsize <= 2:
         counts, first = _count_narrow(pixels)
@@ -96,18 +94,13 @@ def count_floats(
     their type has no 257 different edges between them.
     """
     edges, centers = bins_between(pixels.dtype, lowest, highest)
-    return _count("count_bins", pixels.ravel(order="K"), edges), centers
+    return fetch(_passes(pixels).count_bins(pixels.ravel(order="K"), edges)), centers
 
 
 def bins_between(
     dtype: np.dtype[Any], lowest: float, highest: float
 ) -> tuple[HostArray, HostArray]:
-    """Return edges and centers of 256 bins as NumPy, or raise the error of `count_floats`.
-
-    >>> edges, centers = bins_between(np.dtype(np.float32), 0, 256)
-    >>> edges[:2], centers[:2]
-    (array([0., 1.], dtype=float32), array([0.5, 1.5], dtype=float32))
-    """
+    """Return edges and centers of 256 bins as NumPy, or raise the error of `count_floats`."""
     with np.errstate(all="ignore"):
         edges = np.linspace(dtype.type(lowest), dtype.type(highest), BINS + 1, dtype=dtype)
         centers = (edges[:-1] + edges[1:]) / 2
@@ -120,25 +113,15 @@ def _count_narrow(pixels: HostArray) -> tuple[NDArray[np.int64], int]:
     """Return counts of all values of a type of up to 16 bits that occur, and the first value."""
     bits = 8 * pixels.dtype.itemsize
     flat = pixels.ravel(order="K").view(f"u{pixels.dtype.itemsize}")
-    counts, lowest = _count("count_values", flat, 2**bits), 0
+    counts, lowest = fetch(_passes(flat).count_values(flat, 2**bits)), 0
     if pixels.dtype.kind == "i":  # seen as unsigned, the negative ones come last
         counts, lowest = np.roll(counts, 2 ** (bits - 1)), -(2 ** (bits - 1))
     found = np.flatnonzero(counts)
     return counts[found[0] : found[-1] + 1], lowest + int(found[0])
 
 
-def _count(name: str, flat: HostArray, bins: Any) -> NDArray[np.int64]:
-    """Count pixels on the device that holds them."""
-    counts: NDArray[np.int64] = fetch(getattr(_passes(flat), name)(flat, bins))
-    return counts
-
-
-def _mean(pixels: HostArray) -> Any:
-    """Return the mean of floats in their type: the same on all devices, to the last bit."""
-    return _passes(pixels).mean(pixels)
-
-
 def _passes(pixels: HostArray) -> Any:
+    """Return the passes of the device; on all of them means are the same, to the last bit."""
     return passes("segmentation.histogram", "cuda" if is_on_cuda(pixels) else "cpu")
 
 
@@ -156,27 +139,11 @@ class NoThresholdError(ValueError, RuntimeError):
     """Raised if a criterion finds no threshold in an image."""
 
 
-def otsu(counts: Counts, values: HostArray) -> float:
-    """Return Otsu's threshold, which maximizes the variance between the two classes.
+def by_skimage(name: str, counts: Counts, values: HostArray) -> float:
+    """Return the threshold of a criterion of scikit-image that takes a histogram."""
+    from skimage import filters
 
-    N. Otsu, IEEE Trans. Sys., Man., Cyber. 9 (1979) 62-66.
-
-    >>> otsu(np.array([5, 1, 0, 1, 4]), np.arange(5))
-    1
-    """
-    from skimage.filters import threshold_otsu
-
-    return _item(threshold_otsu(hist=(counts, values)))
-
-
-def yen(counts: Counts, values: HostArray) -> float:
-    """Return Yen's threshold, which maximizes a correlation criterion.
-
-    J.-C. Yen, F.-J. Chang and S. Chang, IEEE Trans. Image Process. 4 (1995) 370-378.
-    """
-    from skimage.filters import threshold_yen
-
-    return _item(threshold_yen(hist=(counts, values)))
+    return _item(getattr(filters, f"threshold_{name}")(hist=(counts, values)))
 
 
 def isodata(counts: Counts, values: HostArray) -> float:
@@ -269,27 +236,27 @@ def li_of_floats(pixels: HostArray) -> float:
 
     They are finite, in raster order of the image, and not all equal.
     """
-    lowest = _number(pixels.min())
+    lowest, mean = fetch(pixels.min())[()], _passes(pixels).mean
     pixels -= lowest
 
     def tolerance(number: int = 1) -> Any:
         """Return half of the least gap between every so many pixels."""
         gaps = np.diff(np.sort(pixels[::number]))
         gaps = gaps[gaps > 0]
-        return _number(gaps.min()) / 2 if gaps.size else np.inf
+        return fetch(gaps.min())[()] / 2 if gaps.size else np.inf
 
     bound = tolerance(max(1, pixels.size // SOME))  # at least as large: all are rarely sorted
 
     def means(threshold: float) -> tuple[float, float]:
         dark, bright = _passes(pixels).separate(pixels, threshold)
         if not bright.size:  # the threshold was rounded up to the brightest pixel
-            return _mean(pixels), pixels.dtype.type(0)
-        return _mean(dark), _mean(bright)
+            return mean(pixels), pixels.dtype.type(0)
+        return mean(dark), mean(bright)
 
     def is_near(change: float) -> bool:
         return change == 0 or (change <= bound and bool(change <= tolerance()))
 
-    return _item(descend(_mean(pixels), is_near, means) + lowest)
+    return _item(descend(mean(pixels), is_near, means) + lowest)
 
 
 def descend(
@@ -313,18 +280,13 @@ def descend(
 
 
 CRITERIA: dict[str, Criterion] = {
-    "otsu": otsu,
+    "otsu": partial(by_skimage, "otsu"),  # N. Otsu, IEEE Trans. Sys., Man., Cyber. 9 (1979) 62-66
     "li": li,
     "triangle": triangle,
-    "yen": yen,
+    "yen": partial(by_skimage, "yen"),  # Yen et al., IEEE Trans. Image Process. 4 (1995) 370-378
     "isodata": isodata,
     "minimum": minimum,
 }
-
-
-def _number(array: Array) -> Any:
-    """Copy a number to the host, in its type."""
-    return fetch(array)[()]
 
 
 def _item(number: Any) -> float:
@@ -345,9 +307,6 @@ def find_threshold(
     """Return the threshold of an image by a method, and whether all finite pixels are equal to it.
 
     `span` is that of `Smoothed`. The threshold is NaN if no pixel is finite, and 0.5 for bool.
-
-    >>> find_threshold(np.array([1, 2, 2, 9]), "otsu")
-    (2, False)
     """
     if pixels.dtype == np.bool_:
         return 0.5, False
@@ -400,8 +359,7 @@ def _find_in_floats(pixels: HostArray, method: str, span: tuple[Any, ...]) -> tu
         with np.errstate(over="raise"):
             return _apply(pixels, method, lowest, highest, finite=finite), False
     except FloatingPointError:
-        pass
-    scale = UnitScale.between(lowest, highest)
+        scale = UnitScale.between(lowest, highest)
     ends = np.float64(0), np.float64(1)
     share = _apply(scale.shares(pixels), method, *ends, finite=finite)
     return scale.level(share, pixels.dtype), False
@@ -438,7 +396,7 @@ class UnitScale(NamedTuple):
 
 def _apply(pixels: HostArray, method: str, lowest: Any, highest: Any, *, finite: bool) -> float:
     if method == "mean":
-        return float(_mean(pixels if finite else pixels[np.isfinite(pixels)]))
+        return float(_passes(pixels).mean(pixels if finite else pixels[np.isfinite(pixels)]))
     if method == "li":
         return li_of_floats(pixels.flatten() if finite else pixels[np.isfinite(pixels)])
     return CRITERIA[method](*count_floats(pixels, lowest, highest))

@@ -52,8 +52,8 @@ def separate(pixels: HostArray, level: Any) -> tuple[HostArray, HostArray]:
     if pixels.dtype == np.float16:  # which numba does not have
         above = pixels > level
         return pixels[~above], pixels[above]
-    cuts = threads.ranges(pixels.size, pixels.size)
-    counts = threads.each(count_above, [(pixels[a:b], level) for a, b in cuts])
+    level, cuts = pixels.dtype.type(level), threads.ranges(pixels.size, pixels.size)
+    counts = threads.each(lambda a, b: np.count_nonzero(pixels[a:b] > level), cuts)
     ends = np.cumsum([0, *counts])
     dark, bright = (np.empty(n, pixels.dtype) for n in (pixels.size - ends[-1], ends[-1]))
     tasks = [
@@ -89,15 +89,6 @@ def add_values(pixels, counts):
             counts[row, pixels[i + row]] += 1
     for i in range(end, pixels.size):
         counts[0, pixels[i]] += 1
-
-
-@njit(nogil=True, cache=True)
-def count_above(pixels, level):
-    """Return how many of (P,) pixels are above a level."""
-    count = 0
-    for i in range(pixels.size):
-        count += pixels[i] > level
-    return count
 
 
 @njit(nogil=True, cache=True)

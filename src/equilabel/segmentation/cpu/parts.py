@@ -163,25 +163,13 @@ def find_heights(labels, values, lows, spans, steps, heights):
 
 @njit(nogil=True, cache=True)
 def find_parts(labels, shape, boxes, margins, steps, costs, scale, limits, heights, parts, counts):
-    """Split components at their necks.
+    """Split components of (N, 1 + 2 A) boxes; write the numbers of their parts to `counts`, (N,).
 
-    Parameters
-    ----------
-    labels, heights, parts : (P,) int, int32 (or empty) and int32
-        Labels of an image; squares of the heights of pixels, in place of squared distances; and the
-        part of each pixel, from 1 in the order of radii, written where there are several.
-    shape, margins : (A,) int64
-        Sides of the image; 1 for a spatial axis, 0 for that of a stack. Two or more are spatial.
-    boxes, counts : (N, 1 + 2 A) and (N,) int64
-        Label, first and last + 1 coordinate of each component; overwritten by its number of parts.
-    steps : (K, A) int64
-        Steps to neighbors.
-    costs, scale : (A, 2, 2, L) int32 or float64, and float
-        Squared distances from either half of a pixel to a pixel k places before it, and after it;
-        and the radius of a disk per square root of these.
-    limits : (3,) float64
-        By how much the radius of an object must exceed that of its neck; the smallest radius of an
-        object; and the distance from where there is no background.
+    `labels` are (P,) of (A,) `shape`, `margins` 1 for a spatial axis, `steps`, (K, A), those to
+    neighbors. `costs`, (A, 2, 2, L), are squared distances from either half of a pixel to pixels
+    before and after it, their roots times `scale` radii; `heights`, (P,) or empty, replace them.
+    `limits` are the tolerance, the smallest radius of an object, and the distance from where there
+    is no background. `parts`, (P,) from 1 in the order of radii, are written where there are two.
     """
     axes = shape.size
     sides, origin = np.empty(axes, np.int64), np.empty(axes, np.int64)
@@ -237,18 +225,11 @@ def copy_cells(labels, shape, label, origin, sides, cells):
     columns = sides[-1]
     low = max(-origin[-1], 0)
     high = min(shape[-1] - origin[-1], columns)
+    cells[:] = BEYOND
     for row in range(cells.size // columns):
         start, out = row_start(row, shape, origin, sides), cells[row * columns :][:columns]
-        if start < -1:
-            for x in range(columns):
-                out[x] = BEYOND
-            continue
-        for x in range(low):
-            out[x] = BEYOND
-        for x in range(low, high):
+        for x in range(low, high if start >= -1 else 0):
             out[x] = labels[start + x] == label
-        for x in range(high, columns):
-            out[x] = BEYOND
 
 
 @njit(nogil=True, cache=True)
@@ -465,26 +446,6 @@ def order_down(heights):
 
 
 # ---- Numbers of objects
-
-
-@njit(nogil=True, cache=True)
-def find_first(labels, shape, boxes, firsts):
-    """Find the flat index of the first pixel of each component; boxes are those of `find_parts`."""
-    axes, (empty) = shape.size, np.int64(0)
-    sides = np.empty(axes, np.int64)
-    for component in range(len(boxes)):
-        label, origin = boxes[component, 0], boxes[component, 1 : 1 + axes].copy()
-        for axis in range(axes):
-            sides[axis] = boxes[component, 1 + axes + axis] - origin[axis]
-        columns, row, place = sides[-1], empty, np.int64(-1)
-        while place < 0:
-            start = row_start(row, shape, origin, sides)
-            for x in range(start, start + columns):
-                if labels[x] == label:
-                    place = x
-                    break
-            row += 1
-        firsts[component] = place
 
 
 @njit(nogil=True, cache=True)
