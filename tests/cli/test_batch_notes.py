@@ -71,7 +71,7 @@ def test_notes_are_told_by_how_many_images_have_them():
     said = streams.count_notes(records)
     assert said[0] == "a (2 images)"
     assert sum("(1 image)" in note for note in said) == 4
-    assert said[-1] == "3 more are in the summary"
+    assert said[-1] == "3 more notes are in the summary."
 
 
 def test_a_folder_of_mixed_units_is_blurred_by_one_length_or_by_one_number_of_pixels(here, capsys):

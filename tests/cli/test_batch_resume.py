@@ -309,6 +309,7 @@ WRONG = [
     *(("objects", value) for value in (float("inf"), 2**80, 2.5, True, "2")),
     *(("statistics", value) for value in ({"a": "x"}, {"area_mean": float("nan")}, [])),
     *(("sizes", {"of": "area", "unit": "", "counts": {step: 1}}) for step in ("1000000", "--5")),
+    *(("sizes", {"of": "area", "unit": "", "counts": {"3": count}}) for count in (0, -1)),
     ("sizes", {"of": "area", "unit": "", "counts": {"8" * 5000: 1}}),
     *(("frames", [frame]) for frame in (3, {"frame": 0, "objects": 1, "a": []})),
     *(("shape", [20, n]) for n in (None, 2.5, "x")),

@@ -66,6 +66,8 @@ def test_conditions_from_a_table(here, monkeypatch):
     fill(here)
     files = ["none_W0.tif", r"in\none_W1.tif", "high_W0.tif", str(here / "in/high_W1.tif")]
     pd.DataFrame({"dose": [0, 0, 5, 5], "file": files}).to_csv("plan.csv", index=False)
+    with open("plan.csv", "a") as plan:  # noqa: PTH123
+        plan.write("7,no.tif,more\n8\n")  # cells too many and too few
     assert main(["batch", "in", "--out", "out", "--group", "plan.csv"]) == 0
     assert pd.read_csv("out/summary.csv").dose.tolist() == [5, 5, 0, 0]
     before = (here / "out/objects.csv").read_bytes()
@@ -115,7 +117,8 @@ def test_without_conditions_nothing_changes(here):
         ("{}_{a}.tif", "--group must name conditions"),
         ("no.csv", "--group must be a CSV file; got 'no.csv', nothing. Check the path."),
         ("plain.tif", "--group must be a pattern"),
-        ("empty.csv", "--group must be a CSV file that can be read"),
+        ("empty.csv", "--group must have rows with a column 'file'"),
+        ("twice.csv", "--group must name conditions, each once"),
         ("other.csv", "--group must have rows with a column 'file'"),
         ("bytes.csv", "--group must be a CSV file that can be read"),
     ],
@@ -124,6 +127,7 @@ def test_refusals(here, capsys, group, text):
     fill(here, 1)
     (here / "empty.csv").write_text("")
     (here / "other.csv").write_text("name,drug\na,b\n")
+    (here / "twice.csv").write_text("file,drug,drug\na,b,c\n")
     (here / "bytes.csv").write_bytes(b"file,drug\n\xff\xfe,\x00\n")
     assert text in refused(capsys, "batch", "in", "--out", "out", "--group", group)
     assert not (here / "out").exists()

@@ -112,6 +112,16 @@ def test_what_is_no_file_is_refused_with_what_to_do(here, capsys, word, said):
     assert not Path("out").exists()
 
 
+def test_slices_and_results_that_cannot_be_are_refused_at_once(here, capsys):
+    tiff("a.tif")
+    assert "nothing. Check the path." in refused(capsys, "segment", "nowhere", "--slices")
+    assert "a file. Leave --slices out." in refused(capsys, "segment", "a.tif", "--slices")
+    Path("out/a_labels.tif").mkdir(parents=True)
+    for words in ([], ["--overwrite"]):
+        said = refused(capsys, "segment", "a.tif", "--out", "out", *words)
+        assert "--out must hold no folder of a result's name" in said
+
+
 @pytest.mark.parametrize("command", ["batch", "segment", "measure"])
 @pytest.mark.parametrize("out", ["", " "])
 def test_a_blank_folder_of_results_is_refused(here, capsys, command, out):

@@ -215,7 +215,7 @@ def test_every_image_of_an_ome_file_can_be_read(file):
 @pytest.mark.parametrize("series", [1, -1])
 def test_an_image_that_is_not_there_is_an_error(file, series):
     tifffile.imwrite(file, pixels(4, 5))
-    with pytest.raises(ValueError, match=rf"series must be 0 to 0 .*; got {series}\."):
+    with pytest.raises(ValueError, match=rf"series must be 0 for .*; got {series}\."):
         read_tiff(file, series=series)
 
 

@@ -173,7 +173,7 @@ def settle(place: Path, finals: Mapping[str, Path], earlier: Iterable[Path]) -> 
     """
     *results, record = finals.values()
     for final in (*results, record):
-        if is_folder(final) and not _is_store(final):
+        if is_obstacle(final):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(final))
     for result in (place / final.name for final in results):
         (flush_tree if result.is_dir() else flush_file)(result)
@@ -188,6 +188,11 @@ def settle(place: Path, finals: Mapping[str, Path], earlier: Iterable[Path]) -> 
     (place / RECORD).replace(record)
     flush_folder(record.parent)
     shutil.rmtree(place, ignore_errors=True)
+
+
+def is_obstacle(final: Path) -> bool:
+    """Return whether a folder that is no Zarr has the final name of a result."""
+    return is_folder(final) and not _is_store(final)
 
 
 def give_name(result: Path, final: Path) -> None:

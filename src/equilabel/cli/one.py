@@ -22,6 +22,7 @@ from equilabel.descriptions import describe_labels, describe_values
 from equilabel.devices import compiling
 from equilabel.storage.errors import is_shortage
 from equilabel.storage.files import without_flushing
+from equilabel.storage.ome_zarr import is_zarr
 
 from . import folder, inputs, records, streams, trial
 from .inputs import FILE, FOLDER, Input, printable, quoted
@@ -105,7 +106,7 @@ def label_one(
                 job.place.mkdir()  # fails if the run has ended and its folder is gone
                 record = write_results(made, job.own, options, record)
             record, path = described(record), job.place / folder.RECORD
-            write_record(path, record, provenance, flush=False, alone=job.alone)
+            write_record(path, record, provenance, alone=job.alone)
         except Exception as error:  # whatever it is, only this image fails
             shutil.rmtree(job.place, ignore_errors=True)
             attempts = (*job.attempts, streams.MEMORY) if is_shortage(error) else job.attempts
@@ -377,8 +378,9 @@ def run(
 def _refuse_kind(word: str, path: Path, options: Options) -> None:
     """Raise RefusedError unless there is a file or a Zarr at a path, or a folder of slices."""
     kind = inputs.kind_of(path)
-    if options.slices and kind != FOLDER:
-        refuse(f"IMAGE must be {FOLDER}; got {quoted(path)}, {kind}. Leave --slices out.")
+    if options.slices and (kind != FOLDER or is_zarr(path)):
+        remedy = "Check the path." if kind == inputs.NOTHING else "Leave --slices out."
+        refuse(f"IMAGE must be {FOLDER} of slices; got {quoted(path)}, {kind}. {remedy}")
     if not options.slices:
         of_folder = (
             f"For all images in it, use `equilabel batch {printable(word)} --out results`; "
@@ -393,6 +395,8 @@ def _refuse_losses(
     """Return unchanged results of an earlier call for an image; refuse to replace other files."""
     present = [path for path in finals.values() if os.path.lexists(path)]
     folder.refuse_inputs(present, list(item.files.values()))
+    for path in filter(folder.is_obstacle, present):
+        refuse(f"--out must hold no folder of a result's name; got {quoted(path)}. Choose another.")
     record, former = finals["record"], set()
     known = read_record(record)
     if known is not None and _is_of(known, records.facts_of(record), item, options):
@@ -455,10 +459,12 @@ def run_relate(
     except (OSError, ValueError, TypeError, MemoryError) as error:
         streams.complain(f"{printable(at)}: {streams.explain(error)}")
         return 1
-    found = f"{len(tables[1])} pairs that touch"
+    found = f"{len(tables[1])} pair{'s' * (len(tables[1]) != 1)} that touch"
     if to is not None:
         found = f"{int((tables[0].parent > 0).sum())} in {len(tables[1])} of {printable(to)}"
-    streams.say_results(f"{printable(files[0])}: {len(tables[0])} objects, {found}", notes, finals)
+    streams.say_results(
+        f"{printable(files[0])}: {streams.objects(len(tables[0]))}, {found}", notes, finals
+    )
     return 0
 
 

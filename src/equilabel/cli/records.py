@@ -81,7 +81,7 @@ class Sizes(TypedDict, total=False):
 
     of: str  # the column
     unit: str
-    counts: dict[Step, Whole]
+    counts: dict[Step, Annotated[int, msgspec.Meta(gt=0, le=2**63 - 1)]]
 
 
 class Output(TypedDict):
@@ -255,9 +255,7 @@ def written_by(folder: Path | None = None) -> Facts:
     return {"command": words, "folder": printable(folder or Path.cwd())}
 
 
-def write_record(
-    path: Path, record: Record, made_with: Provenance, *, flush: bool = True, alone: bool = False
-) -> None:
+def write_record(path: Path, record: Record, made_with: Provenance, *, alone: bool = False) -> None:
     """Write the record of one image, which names the command if it is of no run (`alone`)."""
     content = {
         "format": FORMAT,
@@ -267,7 +265,7 @@ def write_record(
         "record": vars(record),
     }
     content["sha256"] = _digest(content)
-    _write(path, content, flush=flush)
+    _write(path, content)
 
 
 def read_record(path: Path) -> Record | None:
@@ -305,10 +303,12 @@ def read_run(path: Path, option: str, remedy: str) -> Facts:
             content: Facts = json.loads(file.read())
         msgspec.convert(content, Head)
     except (OSError, ValueError, RecursionError, MemoryError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
+        why = f"cannot be read: {error.strerror if isinstance(error, OSError) else error}"
+        if isinstance(error, msgspec.ValidationError):
+            why = "this version did not write"
         refuse(
             f"{option} needs the {RUN} of an earlier run of this version; got {quoted(path)}, "
-            f"which cannot be read: {why}. {remedy}"
+            f"which {why}. {remedy}"
         )
     return content
 
@@ -319,11 +319,11 @@ def made_with(content: Facts) -> Provenance:
     return Provenance(content["parameters"], versions)
 
 
-def _write(path: Path, content: Facts, *more: str, flush: bool = True) -> None:
+def _write(path: Path, content: Facts, *more: str) -> None:
     """Write JSON with one line for each entry, as `indent` is slow; `more` are entries as text."""
     lines = [*(f" {_dumps(key)}: {_dumps(value)}" for key, value in content.items()), *more]
     text = "{\n" + ",\n".join(lines) + "\n}\n"
-    with replacing(path, flush=flush) as unfinished:
+    with replacing(path) as unfinished:
         unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
@@ -371,7 +371,10 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
             "version, or remove the option from a copy of the file."
         )
     texts = {name: as_text(name, then[name]) for name in KNOWN if name in then}
-    options = read_options({**given, **texts, **{name: given[name] for name in typed}})
+    try:
+        options = read_options({**given, **texts, **{name: given[name] for name in typed}})
+    except RefusedError as error:
+        refuse(f"{error} If it is of {quoted(path)}, correct a copy of that file.")
     now = provenance(options)
     differing = differences(now, Provenance(now.parameters, made_with(content).versions))
     notes = [printable(f"{path}: {'; '.join(differing)}")] if differing else []

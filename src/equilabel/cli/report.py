@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import os
 import re
@@ -10,10 +11,10 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from html import escape
 from io import BytesIO
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path, PurePosixPath
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from equilabel import PROPERTIES
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 # ---- Histograms of sizes as SVG, on a logarithmic axis
 
-WIDE, HIGH, FOOT = 640, 160, 34  # of the large histogram, and of its axis
+WIDE, HIGH, FOOT = 640, 160, 34  # of a histogram, and of its axis
 MOST_TICKS = 6
 
 
@@ -348,8 +349,6 @@ def _of_pattern(text: str) -> Groups:
 
 
 def _of_table(text: str) -> Groups:
-    from pandas import read_csv
-
     path = expanded(text, "--group")
     if path.suffix.lower() != ".csv":
         refuse(
@@ -358,13 +357,14 @@ def _of_table(text: str) -> Groups:
         )
     refuse_kind("--group", path, "a CSV file")
     try:
-        table = read_csv(path, dtype=str, keep_default_na=False, index_col=False)
-    except (OSError, ValueError) as error:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            head, *lines = list(csv.reader(file)) or [[]]
+    except (OSError, ValueError, csv.Error) as error:
         refuse(f"--group must be a CSV file that can be read; got {quoted(path)}: {error}.")
-    rows: Any = table.fillna("").to_dict("records")
-    if not rows or "file" not in rows[0]:
+    rows = [dict(zip_longest(head, line[: len(head)], fillvalue="")) for line in lines if line]
+    if not rows or "file" not in head:
         refuse(f"--group must have rows with a column 'file'; got none in {quoted(path)}.")
-    names = [name for name in rows[0] if name != "file"]
+    names = [name for name in head if name != "file"]
     _check(text, names)
     known: dict[tuple[str, ...], dict[str, str]] = {}
     for row in rows:

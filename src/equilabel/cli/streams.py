@@ -285,18 +285,18 @@ def describe(record: Record) -> str:
     >>> describe(Record("cells.tif", "cells", "done", objects=57, threshold=103.5, seconds=0.42))
     'cells.tif: 57 objects, threshold 103.5, 0.4 s'
     """
-    objects = f"{record.objects} object{'s' * (record.objects != 1)}"
+    found = objects(record.objects)
     if record.status == "failed":
         return f"{record.file}: failed: {record.error}"
     if record.status == "skipped":
-        return f"{record.file}: kept, complete and unchanged ({objects})"
+        return f"{record.file}: kept, complete and unchanged ({found})"
     if record.status == "interrupted":
         return f"{record.file}: interrupted"
     if record.threshold is None:  # labels were measured
-        return f"{record.file}: {objects}, {record.seconds:.1f} s"
+        return f"{record.file}: {found}, {record.seconds:.1f} s"
     each = record.threshold if isinstance(record.threshold, (tuple, list)) else [record.threshold]
     threshold = " to ".join(f"{v:.6g}" if isinstance(v, float) else str(v) for v in each)
-    parts = [objects, f"threshold {threshold}", *in_pixels(record.in_pixels)]
+    parts = [found, f"threshold {threshold}", *in_pixels(record.in_pixels)]
     return f"{record.file}: {', '.join(parts)}, {record.seconds:.1f} s"
 
 
@@ -400,11 +400,11 @@ def close(
     units = {record.unit or "pixels" for record in records if record.complete}
     if len(units) > 1:
         known = ", ".join(sorted(units))
-        notes += [f"lengths are in different units: {known} (see --spacing and --unit)"]
+        notes += [f"Lengths are in different units: {known}; see --spacing and --unit."]
     if others:
-        notes += [f"{images(others)} of earlier runs: results are kept, but not in the summary"]
+        notes += [f"{images(others)} of earlier runs: results are kept, but not in the summary."]
     if count["interrupted"]:
-        notes += ["run again with --resume to label the other images"]
+        notes += ["Run again with --resume to label the other images."]
     paths = {}
     if count["done"] or count["skipped"]:
         paths = {f"{kind.rstrip('s')}s": out / f"*{end}" for kind, end in endings.items()}
@@ -418,11 +418,11 @@ def count_notes(records: Iterable[Record]) -> list[str]:
     notes = Counter(note for record in records for note in record.notes)
     found = [f"{note} ({images(count)})" for note, count in notes.most_common(MOST_NOTES)]
     more = len(notes) - MOST_NOTES
-    return found if more <= 0 else [*found, f"{more} more are in the summary"]
+    return found if more <= 0 else [*found, f"{more} more notes are in the summary."]
 
 
 def say_results(line: str, notes: Iterable[str], paths: Mapping[str, Path]) -> None:
-    """Print what came of one image: a line, notes, and the paths of results by kind."""
+    """Print what came of an image or a run: a line, notes, and the paths of results by kind."""
     say(line)
     for note in notes:
         say(f"  note      {note}")
@@ -433,6 +433,11 @@ def say_results(line: str, notes: Iterable[str], paths: Mapping[str, Path]) -> N
 def notes_on_machine() -> list[str]:
     """Return the notes about the devices of this machine."""
     return [report.note for report in equilabel.devices() if report.note]
+
+
+def objects(count: int | None) -> str:
+    """Return a number of objects in words."""
+    return f"{count} object{'s' * (count != 1)}"
 
 
 def images(count: int) -> str:

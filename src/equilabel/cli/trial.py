@@ -108,7 +108,9 @@ class KnownAxes:
     stacked: bool  # whether the first of `axes` counts images
     spacing: dict[str, float]  # pixel size by axis, where it is known
     unit: str  # of the pixel size
-    distances: float | tuple[float, ...] | None  # of the axes of one image, 1 for time
+    distances: (
+        float | tuple[float, ...] | None
+    )  # of the axes of one image, 1 for time; None if unknown
     notes: tuple[str, ...] = ()  # on the file, and on its pixel size
 
     @property
@@ -136,7 +138,7 @@ def known_axes(image: TiffImage, options: Options, what: str = "an image") -> Kn
     spacing, unit = spacing_of(image, options)
     stacked = "T" in axes if options.stacked is None else options.stacked and len(axes) > 2
     if options.segment.get("track") and not stacked:
-        remedy = "Leave it out" + ", or pass --stacked if the first is time" * (len(axes) > 2)
+        remedy = "Leave it out" + ", or pass --stacked if the first axis is time" * (len(axes) > 2)
         refuse(f"--track needs {what} of several frames; got axes {axes!r}. {remedy}.")
     if options.outlines and len(axes) not in ((3,) if stacked else (2, 3)):
         refuse(
@@ -364,7 +366,7 @@ def refuse_own(path: Path, options: Options, typed: Collection[str]) -> None:
         got = f"{as_typed(whole)}, which needs the image as a whole" if whole else "neither"
         refuse(
             f"--{name} needs an image in chunks: a Zarr, or a TIFF with --chunked; got {got}. "
-            "Leave it out."
+            "Leave one of them out."
         )
 
 

@@ -1,4 +1,4 @@
-"""Processes that label images, here or on a Dask cluster, and results on their way to the disk."""
+"""Processes that label images, here or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -96,7 +96,8 @@ class Worker:
         since = monotonic()
         while True:
             if ended():
-                raise GoneError
+                message = "the run must go on until its images are done; got its end."
+                raise GoneError(message)
             try:
                 if self.connection.poll(POLL):
                     return self.connection.recv()

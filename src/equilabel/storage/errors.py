@@ -66,7 +66,8 @@ def refuse_format(rule: str, start: bytes) -> NoReturn:
 def check_series(series: int, path: Path, count: int) -> None:
     """Raise ValueError if a file with so many images has none of this index."""
     if not 0 <= series < count:
-        message = f"series must be 0 to {count - 1} for {path.name!r}; got {series!r}."
+        known = "0" if count == 1 else f"0 to {count - 1}"
+        message = f"series must be {known} for {path.name!r}; got {series!r}."
         raise ValueError(message)
 
 
