@@ -76,7 +76,7 @@ def check_color(name: str, color: str, count: int) -> str:
 def take_channel(image: Array, axis: int | None, channel: int | str | None) -> tuple[Array, Array]:
     """Return the channel to binarize, and the image to measure with its channels last."""
     color = channel if isinstance(channel, str) and axis is not None else None
-    picked = check_channel(image.shape, axis, 0 if color else channel)
+    picked = check_channel(image.shape, axis, channel if color is None else 0)
     if picked is None or axis is None:
         return image, image
     channels = np.moveaxis(image, axis, -1)

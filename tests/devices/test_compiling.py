@@ -179,11 +179,9 @@ def test_a_form_warms_up_on_the_type_and_axes_of_the_layer(monkeypatch):
     monkeypatch.setattr("equilabel.segment", watch)
     pixels = np.zeros((3, 2, 400, 400), "u2")
     source = Source.of(layers.Image(pixels, axis_labels=("t", "c", "y", "x")))
-    warming.warm_up_segmenting(source, Choices(channel=1, dark=True))
+    warming.warm_up_segmenting(source, Choices(channel=1, dark=True), print)
     colors = Source.of(layers.Image(np.dstack([picture()] * 3), rgb=True))
-    warming.warm_up_segmenting(colors, Choices(color="green"))
-    warming.warm_up_segmenting(None, None)
+    warming.warm_up_segmenting(colors, Choices(color="green"), print)
+    warming.warm_up_segmenting(None, None, print)
     plane, gray, some = ("u2", 2, None, None), ("u1", 2, None, None), ("u2", 2, None, None)
-    assert asked == [plane, ("u2", 4, True, 1), gray, gray, some]  # of a layer, the preview first
-    labels = Source.of(layers.Labels(np.zeros((40, 50), "i4")))
-    warming.warm_up_measuring(labels, colors, ("area", "intensity_mean"))
+    assert asked == [plane, ("u2", 4, True, 0), gray, gray, some]  # of a layer, the preview first

@@ -231,6 +231,7 @@ def refuse_columns(name: str, columns: Collection[str], known: Collection[str]) 
             near = get_close_matches(each, known, n=1, cutoff=0.5)
             remedy = f"Did you mean {near[0]!r}?" if near else f"Pass one of {', '.join(known)}."
             parts = [column for column in known if column.startswith(f"{each}-")]
-            remedy = f"Pass `{parts[0]}` in backticks." if parts else remedy
+            if parts:
+                remedy = f"Pass {parts[0]!r}; in a condition `{parts[0]}`, in backticks."
             message = f"{name} must be on columns of the table; got {shown(each)}. {remedy}"
             raise ValueError(message)

@@ -23,8 +23,9 @@ from equilabel.measuring.measurement import Measurement
 from equilabel.measuring.moments import covariance
 from equilabel.measuring.properties import make_plan
 
-from .checks import beside, check_markers, finite, place_like
+from .checks import beside, finite, place_like
 from .filters import in_finest_pixels
+from .markers import split_at_markers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -170,7 +171,7 @@ def split_otherwise(
     """Split components at markers, along dark lines of an image, or both; number all objects."""
     if markers is None and image is not None:
         return _split_by_values(labels, image, rule)
-    parts = _split_at_markers(labels, markers, image, rule)
+    parts = split_at_markers(labels, markers, image, rule)
     how: Any = {"connectivity": rule.connectivity, "stacked": rule.stacked}
     numbers: HostArray = label(parts, device="cpu", **how)
     return numbers
@@ -318,56 +319,6 @@ def number_parts(
     return place_like(labels, host), total
 
 
-# ---- Parts around given markers
-
-
-def _split_at_markers(
-    labels: HostArray, markers: Any, image: HostArray | None, rule: Rule
-) -> HostArray:
-    """Split objects that hold several markers, by shape or by gray values; return new labels.
-
-    Each pixel belongs to the marker that floods it first, from the greatest distance to the
-    background (from the brightest pixel, with an image) downwards.
-    """
-    from scipy.ndimage import find_objects
-    from skimage.segmentation import watershed
-
-    seeds = check_markers(markers, labels)
-    if labels.size == 0:
-        return labels
-    if (seeds == seeds.max(initial=0)).sum() == np.count_nonzero(seeds):  # a mask, of any type
-        seeds = label(seeds != 0, stacked=rule.stacked)
-    if not (seeds[labels > 0] > 0).any() and (seeds > 0).any():
-        message = "markers must lie in objects; got none that does. Pass markers inside the mask."
-        raise ValueError(message)
-    out = labels.copy()
-    most = int(labels.max(initial=0))
-    for number, box in enumerate(find_objects(labels), 1):
-        if box is None:
-            continue
-        own = labels[box] == number
-        known, numbered = np.unique(seeds[box] * own, return_inverse=True)
-        count = len(known) - (known[0] == 0)
-        if count < 2:
-            continue
-        numbered = numbered.reshape(own.shape) + (known[0] != 0)
-        relief = -_radii(own, rule) if image is None else -finite(image[box])
-        parts = watershed(relief, numbered.astype(np.int32), rule.connectivity, mask=own)
-        out[box][own] = most + parts[own]
-        most += count
-    return out
-
-
-def _radii(own: NDArray[np.bool_], rule: Rule) -> HostArray:
-    """Return the distance of each pixel of an object to the background, which is all around it."""
-    from scipy.ndimage import distance_transform_edt
-
-    axes = len(rule.distances)
-    padded = np.pad(own, [(0, 0)] * rule.stacked + [(1, 1)] * axes)
-    apart = distance_transform_edt(padded, sampling=(1.0,) * rule.stacked + rule.distances)
-    return np.asarray(apart[(slice(None),) * rule.stacked + (slice(1, -1),) * axes])
-
-
 # ---- Selection of components that may be several objects, from their counts
 
 CONVEX = 0.99  # share of its ellipse of inertia that a convex component fills at least
@@ -425,6 +376,7 @@ def _convex(found: Measurement) -> NDArray[np.bool_]:
 # ---- Parts of components
 
 CROPS = 2  # pixels of all boxes, per pixel of an image on a GPU, that fit into its memory
+MANY = 40  # pixels of all boxes, per pixel of an image, from which on they are split together
 TOGETHER = 2**14  # cells of the boxes of a task
 FLOODED = 2**19  # pixels that are flooded before the run can be called off
 MOST = 2**31 - 1  # cells of a box: they are numbered by 32 bits
@@ -462,6 +414,9 @@ def find_parts(
     axes = labels.ndim
     sides = boxes[:, 1 + axes :] - boxes[:, 1 : 1 + axes] + 2
     cells = sides.prod(axis=1, dtype=np.float64)
+    if cells.sum() > MANY * labels.size + TOGETHER and not heights.size:
+        _split_sprawling(labels, boxes, rule, parts, several)
+        return parts, several
     how = _arguments(rule, int(sides.max(initial=0)), by_shape=not heights.size)
     shape, flat, heights = np.array(labels.shape), labels.reshape(-1), heights.reshape(-1)
     given = (*how, heights, parts.reshape(-1))
@@ -563,3 +518,46 @@ def _cuts(sizes: NDArray[np.int64], most: int) -> list[tuple[int, int]]:
     """Divide components among tasks of about `most` cells."""
     cuts = [0, *(np.flatnonzero(np.diff(np.cumsum(sizes) // most)) + 1).tolist(), len(sizes)]
     return [(a, b) for a, b in pairwise(cuts) if a < b]
+
+
+# ---- Components whose boxes overlap many times: split together in few images
+
+
+def _split_sprawling(
+    labels: HostArray,
+    boxes: NDArray[np.int64],
+    rule: Rule,
+    parts: NDArray[np.int32],
+    several: NDArray[np.int64],
+) -> None:
+    """Write what `find_parts` returns, for all components at once that do not touch each other."""
+    from skimage.segmentation import relabel_sequential
+
+    from equilabel.measuring.neighbors import contacts
+
+    how = _arguments(rule, max(labels.shape) + 2)
+    order = np.argsort(boxes[:, 0])
+    chosen = boxes[order, 0]
+    for frame in range(len(labels)) if rule.stacked else (...,):
+        image, own = labels[frame], parts[frame]
+        image, _, known = relabel_sequential(np.where(np.isin(image, chosen), image, 0))
+        inside = order[np.searchsorted(chosen, known.out_values[known.out_values > 0])]
+        colors = np.zeros(len(inside) + 1, np.int64)  # those that touch have different ones
+        near = [set[int]() for _ in colors]
+        for one, other in contacts(image)[["label", "neighbor"]].to_numpy().tolist():
+            near[one].add(other)
+            near[other].add(one)
+        for number in range(1, len(colors)):
+            taken = set(colors[list(near[number])].tolist())
+            colors[number] = next(k for k in range(1, len(colors) + 1) if k not in taken)
+        colored = colors.astype(np.min_scalar_type(colors.max(initial=0)))[image]
+        sides = np.array([1] * rule.stacked + list(image.shape))
+        for color in range(1, int(colors.max(initial=0)) + 1):
+            box = np.concatenate([[color], 0 * sides, sides])
+            _split_large(colored.reshape(-1), sides, box, *how, BY_SHAPE, own.reshape(-1))
+        pixels = np.flatnonzero(own)
+        pairs = np.stack([image.reshape(-1)[pixels], own.reshape(-1)[pixels]])
+        known, which = np.unique(pairs, axis=1, return_inverse=True)
+        numbers = np.arange(known.shape[1]) - np.searchsorted(known[0], known[0])
+        own.reshape(-1)[pixels] = numbers[which.reshape(-1)] + 1
+        several[inside] = np.bincount(known[0], minlength=len(inside) + 1)[1:]

@@ -317,6 +317,7 @@ class StatisticsField(QTreeWidget):
         self.setMinimumHeight(240)
         self.setStyleSheet(BOX)
         self._items: dict[str, QTreeWidgetItem] = {}
+        self._known: dict[str, bool] = {}  # ticks, also of what is not offered now
         self._groups = {title: QTreeWidgetItem(self, [title]) for title in GROUPS}
         for group in self._groups.values():
             group.setFlags(Qt.ItemFlag.ItemIsEnabled)
@@ -324,7 +325,7 @@ class StatisticsField(QTreeWidget):
 
     def offer(self, groups: Mapping[str, Sequence[Any]]) -> None:
         """Show properties by groups; those that were ticked or unticked before stay so."""
-        before = self.ticks
+        self._known |= self.ticks
         self._items.clear()
         for title, rows in groups.items():
             group = self._groups[title]
@@ -333,7 +334,7 @@ class StatisticsField(QTreeWidget):
             for row in rows:
                 self._items[row.name] = item = QTreeWidgetItem(group, [row.name])
                 item.setToolTip(0, row.summary)
-                self.tick(row.name, before.get(row.name, title == TICKED))
+                self.tick(row.name, self._known.get(row.name, title == TICKED))
 
     @property
     def names(self) -> tuple[str, ...]:

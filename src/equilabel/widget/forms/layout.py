@@ -210,7 +210,9 @@ def _offer(name: str, kind: str) -> None:
         viewer: Any = current_viewer()
         dock, form = viewer.window.add_plugin_dock_widget("equilabel", name)
         dock.raise_()
-        form.choice.value = viewer.layers.selection.active
+        layer = viewer.layers.selection.active  # None if there are several
+        if layer in form.choice.choices:
+            form.choice.value = layer
 
     where: Any = {"id": LAYER_MENU, "group": "equilabel", "when": f"all_selected_layers_{kind}"}
     app.register_action(command, f"{name} (equilabel)", callback=show, menus=[where], palette=False)
@@ -218,7 +220,7 @@ def _offer(name: str, kind: str) -> None:
 
 NO_LAYER = (
     "a layer must be chosen; got none. Open an image, or a sample under File > Open Sample > "
-    "equilabel, or choose a labels layer that is a mask. To measure labels, use 'Measure labels'."
+    "equilabel. 'Label components' also takes a painted mask; 'Measure labels' takes labels."
 )
 FINE = 100  # steps of the progress bar for each stage of a run
 

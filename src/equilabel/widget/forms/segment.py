@@ -236,9 +236,10 @@ class SegmentFields(Form):
         if self.first:
             return
         self.first = self.values()
-        last = json.loads(_store().value("fields", "{}"))
-        if last.keys() == self.first.keys() and isinstance(last["level"], str):
-            self.set_values(last)  # a level is that of its image alone
+        with suppress(ValueError, AttributeError):  # another program has written there
+            last = json.loads(_store().value("fields", "{}"))
+            if last.keys() == self.first.keys() and isinstance(last["level"], str):
+                self.set_values(last)  # a level is that of its image alone
 
     @property
     def _hops(self) -> int | None:

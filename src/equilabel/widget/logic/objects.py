@@ -151,8 +151,8 @@ def change_objects(
             values = [0, chosen[0], *range(first, first + int(parts.max()) - 1)]
             if values[-1] > top:
                 message = (
-                    f"labels must be less than {top} for an object to be split; got {first - 1}. "
-                    "Right-click on the layer and convert it to int32."
+                    f"labels must leave numbers up to {top} for the parts; got {first - 1} as the "
+                    "greatest. Right-click on the layer and convert it to int32."
                 )
                 raise ValueError(message)
             return places, np.array(values, labels.dtype)[parts.reshape(mask.shape)[mask]]
