@@ -23,8 +23,6 @@ from .filters import (
     subtract_background,
     widths_in_pixels,
 )
-from .morphology import close_mask, fill_mask, grow, open_mask
-from .overlaps import track_overlaps
 from .result import columns_in, meets, refuse_columns
 from .splitting import (
     check_share,
@@ -227,10 +225,14 @@ def find_foreground(
     report("binarize")
     foreground, found = apply_threshold(image, threshold, **options)
     if radii.closing or radii.opening:
+        from .morphology import close_mask, open_mask
+
         report("close and open")
         closed = close_mask(foreground.mask(), radii.closing)
         foreground = from_mask(open_mask(closed, radii.opening))
     if fill_holes:
+        from .morphology import fill_mask
+
         report("fill")
         foreground = from_mask(foreground.mask())  # a smoothed image is not kept beside it
         foreground = fill_mask(foreground.pixels, stacked=stacked)
@@ -400,6 +402,8 @@ class Stages(NamedTuple):
         """Grow objects by pixels of the smallest spacing, within a mask; count them again."""
         if not pixels:
             return found
+        from .morphology import grow
+
         self.report("grow")
         request = self.request
         how: Any = {"spacing": request.spacing, "stacked": request.plan.layout.stacked}
@@ -423,5 +427,7 @@ class Stages(NamedTuple):
             if "label" in table:
                 table["label"] = np.arange(1, count + 1, dtype=table["label"].dtype)
         if track:  # in the order of the table: of frames and labels
+            from .overlaps import track_overlaps
+
             table = with_tracks(table, names, track_overlaps(found.labels))
         return table, count
