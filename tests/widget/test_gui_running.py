@@ -258,7 +258,7 @@ def test_labels_where_an_image_is_wanted(viewer, qtbot, notes):
     viewer.add_labels(np.eye(9, dtype=int), name="mine")
     form = open_form(viewer, qtbot)
     form.run_button.click()
-    assert "choose a labels layer that is a mask. To measure labels, use 'Measure" in notes()[-1]
+    assert "'Label components' also takes a painted mask; 'Measure labels' takes" in notes()[-1]
     assert len(run(open_form(viewer, qtbot, MEASURE), qtbot).features) == 2
     viewer.add_image(np.eye(9), name="image")
     assert run(form, qtbot).data.max() == 1
