@@ -258,7 +258,7 @@ def test_objects_of_labels_made_elsewhere_are_followed(here, capsys):
     assert "track" in read_table("out/objects.csv")
     tiff("b_masks.tif", moving(), imagej=True, metadata={"axes": "ZYX"})
     assert measure("b_masks.tif", "--track", "--overwrite") == 1
-    assert "pass --stacked if the first is time" in summary()["b_masks.tif"]["error"]
+    assert "pass --stacked if the first axis is time" in summary()["b_masks.tif"]["error"]
     assert measure("b_masks.tif", "--track", "--stacked", "--overwrite") == 0
     tiff("c_masks.tif", LABELS)
     assert measure("c_masks.tif", "--track", "--overwrite") == 1

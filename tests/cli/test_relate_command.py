@@ -22,7 +22,7 @@ def test_objects_that_touch_and_are_near(here, capsys):
     tiff("cells_labels.tif", CELLS, ome=True, metadata=pixels)
     assert main(["relate", "cells_labels.tif", "--out", "out"]) == 0
     said = capsys.readouterr().out
-    assert "3 objects, 1 pairs that touch" in said
+    assert "3 objects, 1 pair that touch" in said
     near = pd.read_csv("out/cells_labels_neighbors.csv")
     pd.testing.assert_frame_equal(near, neighbors(CELLS, spacing=0.5))
     touch = pd.read_csv("out/cells_labels_contacts.csv")

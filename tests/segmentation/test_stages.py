@@ -343,7 +343,7 @@ def test_a_movie_is_tracked_by_the_command(here, capsys):
     assert "--track needs --stacked, " in said
     tiff("b.tif", picture((3, 24, 32)), imagej=True, metadata={"axes": "ZYX"})
     assert main(["batch", "b.tif", "--out", "deep", "--track"]) == 1
-    assert "pass --stacked if the first is time" in summary("deep")["b.tif"]["error"]
+    assert "pass --stacked if the first axis is time" in summary("deep")["b.tif"]["error"]
     assert main(["batch", "b.tif", "--out", "deep", "--track", "--stacked", "--overwrite"]) == 0
     tiff("c.tif")
     for words in ([], ["--stacked"]):

@@ -302,7 +302,7 @@ def read_run(path: Path, option: str, remedy: str) -> Facts:
         with os.fdopen(open_regular(path), "rb") as file:
             content: Facts = json.loads(file.read())
         msgspec.convert(content, Head)
-    except (OSError, ValueError, RecursionError, MemoryError) as error:
+    except (OSError, ValueError, msgspec.MsgspecError, RecursionError, MemoryError) as error:
         why = f"cannot be read: {error.strerror if isinstance(error, OSError) else error}"
         if isinstance(error, msgspec.ValidationError):
             why = "this version did not write"
