@@ -116,7 +116,7 @@ def test_one_folder_of_slices_is_labeled_by_label(here, capsys):
         ),
         (["batch", ".", "--out", "o"], "Pass --recursive to search below it"),
         (["batch", "scan", "--out", "scan"], "must be another folder than that of the slices"),
-        (["label", "scan/z8.tif"], "IMAGE must be a folder; got 'scan/z8.tif', a file. Leave --sl"),
+        (["label", "scan/z8.tif"], "IMAGE must be a folder of slices; got 'scan/z8.tif', a file"),
     ],
 )
 def test_what_is_no_folder_of_slices_is_refused(here, capsys, words, said):
