@@ -106,7 +106,7 @@ def test_conditions_that_do_not_fit_the_types(condition):
 
 def test_columns_with_a_hyphen_that_are_not_quoted():
     table = measure(LABELS, properties=("label", "centroid"))
-    match = r"got 'centroid'\. Pass `centroid-0` in backticks\."
+    match = r"got 'centroid'\. Pass 'centroid-0'; in a condition `centroid-0`, in backticks\."
     with pytest.raises(ValueError, match=match):
         filter_objects(LABELS, "centroid-0 > 100", table)
     with pytest.raises(ValueError, match=match):
