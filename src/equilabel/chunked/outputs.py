@@ -106,7 +106,8 @@ def is_in_memory(array: Any) -> bool:
     if isinstance(array, np.ndarray):
         return True
     store = getattr(array, "store", None)
-    return type(store).__name__ == "MemoryStore" or str(array).startswith("memory:")
+    known = type(store).__name__ == "MemoryStore"
+    return known or (not hasattr(array, "shape") and str(array).startswith("memory:"))
 
 
 @lru_cache(16)
