@@ -411,3 +411,15 @@ def test_the_command_splits_with_and_without_a_length(here, capsys):
         assert int(tifffile.imread(out / "two_labels.tif").max()) == objects
     assert main(["batch", file, "--split", "1um2", "--out", str(here / "none")]) == 2
     assert "--split must be a length" in capsys.readouterr().err
+
+
+def test_components_that_are_split_together_have_the_same_parts(monkeypatch):
+    rng = np.random.default_rng(11)
+    for turn in range(30):
+        shape = ((60, 70), (14, 18, 20), (3, 40, 40))[turn % 3]
+        mask = ndimage.gaussian_filter(rng.random(shape), 1.2) > rng.uniform(0.45, 0.52)
+        how = {"stacked": turn % 3 == 2, "tolerance": float(rng.choice([0.3, 0.8]))}
+        apart = split_touching(mask, **how)
+        with monkeypatch.context() as together:
+            together.setattr(splitting, "MANY", -splitting.TOGETHER)  # always
+            assert np.array_equal(split_touching(mask, **how), apart), turn
